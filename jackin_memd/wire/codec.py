@@ -1,0 +1,220 @@
+"""JSON-RPC 2.0 envelopes and parameters: bytes to types and back.
+
+msgspec leaves three holes that matter with hostile input, closed here: deep
+nesting raises RecursionError, integers of any size pass, and the last of
+duplicate keys wins without a word.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Annotated, Any, Literal, TypeVar
+
+import msgspec
+from msgspec import UNSET, Meta, Raw, UnsetType
+
+from jackin_memd.wire.errors import ErrorCode, MemdError
+
+T = TypeVar("T")
+
+INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+
+#: An id or a method name is a label, never a payload.
+MAX_LABEL_LENGTH = 128
+
+Int64 = Annotated[int, Meta(ge=INT64_MIN, le=INT64_MAX)]
+RequestId = int | str
+
+_encoder = msgspec.json.Encoder()
+
+
+class ErrorObject(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The `error` member of a response."""
+
+    code: int
+    message: str
+    data: dict[str, Any] | None = None
+
+
+class Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Any JSON-RPC message; which one is decided by the members it has."""
+
+    jsonrpc: Literal["2.0"]
+    id: (
+        Annotated[int, Meta(ge=INT64_MIN, le=INT64_MAX)]
+        | Annotated[str, Meta(max_length=MAX_LABEL_LENGTH)]
+        | None
+        | UnsetType
+    ) = UNSET
+    method: Annotated[str, Meta(max_length=MAX_LABEL_LENGTH)] | UnsetType = UNSET
+    params: Raw | UnsetType = UNSET
+    result: Raw | UnsetType = UNSET
+    error: ErrorObject | UnsetType = UNSET
+
+
+class OutgoingRequest(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A request, or a notification where `id` is unset."""
+
+    jsonrpc: Literal["2.0"]
+    id: RequestId | UnsetType
+    method: str
+    params: Any
+
+
+class OutgoingResult(msgspec.Struct, frozen=True):
+    jsonrpc: Literal["2.0"]
+    id: RequestId | None
+    result: Any
+
+
+class OutgoingError(msgspec.Struct, frozen=True):
+    jsonrpc: Literal["2.0"]
+    id: RequestId | None
+    error: ErrorObject
+
+
+class _IdOnly(msgspec.Struct, frozen=True):
+    """What a refused envelope is asked for, so that the refusal can name its id."""
+
+    id: Any = None
+
+
+_envelope_decoder = msgspec.json.Decoder(Envelope)
+_batch_decoder = msgspec.json.Decoder(list[Raw])
+_id_decoder = msgspec.json.Decoder(_IdOnly)
+
+
+def encode(value: Any) -> bytes:
+    """Compact JSON. Struct fields keep their order: this is the canonical form."""
+    return _encoder.encode(value)
+
+
+def error_object(error: MemdError) -> ErrorObject:
+    return ErrorObject(error.code.number, error.message, error.data())
+
+
+def is_batch(payload: bytes) -> bool:
+    """Whether the first byte that is not JSON white space opens an array."""
+    return payload[:1] == b"[" or payload.lstrip(b" \t\r\n")[:1] == b"["
+
+
+def decode_batch(payload: bytes) -> list[Raw]:
+    """The entries of a batch. Raises MemdError (PARSE_ERROR)."""
+    try:
+        return _batch_decoder.decode(payload)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise _parse_error(error) from None
+
+
+def decode_envelope(payload: bytes | Raw) -> Envelope:
+    """One message. Raises MemdError (PARSE_ERROR, INVALID_REQUEST)."""
+    try:
+        envelope = _envelope_decoder.decode(payload)
+    except msgspec.ValidationError as error:
+        message, _ = _explain(error)
+        raise MemdError(
+            ErrorCode.INVALID_REQUEST,
+            f"not a JSON-RPC 2.0 message: {message}",
+            hint='send {"jsonrpc": "2.0", "id": …, "method": …, "params": {…}}',
+        ) from None
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise _parse_error(error) from None
+    if _encoder.encode(envelope) != bytes(payload):
+        _refuse_duplicate_keys(bytes(payload), ErrorCode.INVALID_REQUEST)
+    return envelope
+
+
+def readable_id(payload: bytes | Raw) -> RequestId | None:
+    """The id of a message that was refused, or None where it has none to quote."""
+    try:
+        found = _id_decoder.decode(payload).id
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    if isinstance(found, str) and len(found) <= MAX_LABEL_LENGTH:
+        return found
+    if type(found) is int and INT64_MIN <= found <= INT64_MAX:
+        return found
+    return None
+
+
+def decode_params(raw: Raw | UnsetType, decoder: msgspec.json.Decoder[T]) -> T:
+    """The parameters of one call. Raises MemdError (INVALID_PARAMS, PARSE_ERROR).
+
+    Absent parameters read as an empty object.
+    """
+    payload = b"{}" if isinstance(raw, UnsetType) else bytes(raw)
+    try:
+        params = decoder.decode(payload)
+    except msgspec.ValidationError as error:
+        message, field = _explain(error)
+        raise MemdError(ErrorCode.INVALID_PARAMS, message, field=field) from None
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise _parse_error(error) from None
+    if _encoder.encode(params) != payload:
+        _refuse_duplicate_keys(payload, ErrorCode.INVALID_PARAMS)
+    return params
+
+
+def _parse_error(error: Exception) -> MemdError:
+    if isinstance(error, RecursionError):
+        return MemdError(
+            ErrorCode.PARSE_ERROR,
+            "the JSON is nested too deep",
+            hint="nest arrays and objects less than 500 deep",
+        )
+    return MemdError(ErrorCode.PARSE_ERROR, f"the frame is not valid JSON: {error}")
+
+
+_AT = re.compile(r"^(?P<what>.*?)(?: - at `(?P<path>[^`]*)`)?$", re.DOTALL)
+_NAMED = re.compile(r"(?:unknown|required) field `(?P<name>[^`]*)`")
+
+#: msgspec quotes the unknown field's name; a name is echoed only this far.
+_MAX_QUOTED = 100
+
+
+def _explain(error: msgspec.ValidationError) -> tuple[str, str | None]:
+    """msgspec's message, shortened, and the field it is about (`entries[0].new_status`)."""
+    text = str(error)
+    match = _AT.match(text)
+    what = match["what"] if match else text
+    path = (match["path"] or "$") if match else "$"
+    field = path.removeprefix("$").removeprefix(".").replace("[...]", "[]")
+    named = _NAMED.search(what)
+    if named:
+        field = f"{field}.{named['name']}" if field else named["name"]
+    if len(what) > _MAX_QUOTED * 2:
+        what = what[: _MAX_QUOTED * 2] + "…"
+    return (f"{what} at {field}" if field and not named else what), field[:_MAX_QUOTED] or None
+
+
+class _DuplicateKey(Exception):
+    pass
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> None:
+    seen = {name for name, _ in pairs}
+    if len(seen) != len(pairs):
+        raise _DuplicateKey(next(n for n, _ in pairs if sum(n == m for m, _ in pairs) > 1))
+
+
+_strict = json.JSONDecoder(object_pairs_hook=_pairs)
+
+
+def _refuse_duplicate_keys(payload: bytes, code: ErrorCode) -> None:
+    """The slow path, for bytes that are not in canonical form.
+
+    What re-encodes to the same bytes has no key twice, and that test costs
+    0.1 µs where this one costs 3 µs for a small message (a benchmark has both).
+    """
+    try:
+        _strict.decode(payload.decode())
+    except _DuplicateKey as error:
+        name = str(error)[:_MAX_QUOTED]
+        raise MemdError(
+            code, f"the key `{name}` stands twice in one object", field=name
+        ) from None
+    except RecursionError as error:
+        raise _parse_error(error) from None
+    except ValueError as error:  # covers JSONDecodeError and UnicodeDecodeError
+        raise _parse_error(error) from None
