@@ -59,6 +59,7 @@ class ErrorCode(Enum):
     INSTANCE_MANIFEST_INVALID = (405, 55, "the instance's manifest can't be read")
     INSTANCE_FOLDER_MISSING = (406, 56, "the instance's data folder does not exist")
     PATH_UNSAFE = (407, 57, "a path leads through a symlink or out of the home")
+    INSTANCE_NOT_LOADED = (408, 58, "the instance is known, but not loaded")
 
     DATABASE_UNAVAILABLE = (900, 60, "the database can't be opened or created")
     DATABASE_TOO_NEW = (901, 61, "the database was written by a newer jackin-memd")
@@ -126,11 +127,16 @@ def from_wire(number: int, message: str, data: dict[str, Any] | None) -> MemdErr
     """
     details = dict(data or {})
     word = details.pop("code", None)
-    hint = details.pop("hint", None)
-    field = details.pop("field", None)
+    hint = _text(details, "hint")
+    field = _text(details, "field")
     try:
         code = ErrorCode[str(word)]
     except KeyError:
         code = ErrorCode.INTERNAL_ERROR
         details |= {"unknown_code": word, "number": number}
     return MemdError(code, message, hint=hint, field=field, details=details)
+
+
+def _text(details: dict[str, Any], name: str) -> str | None:
+    """Take a text out of the details; anything else stays there as the peer sent it."""
+    return details.pop(name) if isinstance(details.get(name), str) else None

@@ -8,6 +8,7 @@ out as a `Refusal` to send back, a broken stream as a final `Broken`.
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import count
 from typing import Any
 
@@ -23,13 +24,24 @@ DEFAULT_MAX_BATCH = 1000
 
 
 class Batch:
-    """The replies that one batch still waits for."""
+    """The replies that one batch still waits for, and the one frame they share.
 
-    __slots__ = ("open_calls", "replies")
+    `reserved` is what the open calls need at least: each may end as a notice
+    that its reply did not fit. So the frame never overflows, and what waits
+    here is never more than one frame.
+    """
+
+    __slots__ = ("open_calls", "replies", "reserved", "size")
 
     def __init__(self) -> None:
         self.open_calls = 0
         self.replies: list[bytes] = []
+        self.reserved = 0
+        self.size = 1  # the brackets, less the comma that the last reply has not
+
+    def add(self, reply: bytes) -> None:
+        self.replies.append(reply)
+        self.size += len(reply) + 1
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -124,18 +136,21 @@ class Peer:
     def _read_batch(self, payload: bytes) -> list[Event]:
         try:
             entries = codec.decode_batch(payload)
-            if not entries:
-                raise MemdError(ErrorCode.INVALID_REQUEST, "a batch must not be empty")
-            if len(entries) > self._max_batch:
-                raise MemdError(
-                    ErrorCode.BATCH_TOO_LARGE,
-                    f"a batch of {len(entries)} entries is over the limit of {self._max_batch}",
-                    hint="split the batch, or use a method that takes many rows in one call",
-                    details={"limit": self._max_batch},
-                )
+            self._check_batch(len(entries))
         except MemdError as error:
             return [Refusal(self._frame_error(None, error), error)]
         return self._read_entries(entries)
+
+    def _check_batch(self, entries: int) -> None:
+        if not entries:
+            raise _invalid("a batch must not be empty")
+        if entries > self._max_batch:
+            raise MemdError(
+                ErrorCode.BATCH_TOO_LARGE,
+                f"a batch of {entries} entries is over the limit of {self._max_batch}",
+                hint="split the batch, or use a method that takes many rows in one call",
+                details={"limit": self._max_batch},
+            )
 
     def _read_entries(self, entries: list[Raw]) -> list[Event]:
         batch = Batch()
@@ -144,15 +159,28 @@ class Peer:
             try:
                 event = self._interpret(codec.decode_envelope(entry), batch)
             except MemdError as error:
-                batch.replies.append(_error_bytes(codec.readable_id(entry), error))
+                batch.add(_error_bytes(codec.readable_id(entry), error))
                 continue
-            if isinstance(event, Call) and event.wants_reply:
+            if isinstance(event, Call) and not isinstance(event.id, UnsetType):
                 batch.open_calls += 1
+                batch.reserved += self._notice_size(event.id)
             events.append(event)
+        if batch.size + batch.reserved > self._max_frame_bytes:
+            return [self._refuse_batch(len(entries))]
         if batch.open_calls == 0 and batch.replies:
             refused = MemdError(ErrorCode.INVALID_REQUEST, "no entry of the batch is a request")
             events.append(Refusal(self._frame_batch(batch), refused))
         return events
+
+    def _refuse_batch(self, entries: int) -> Refusal:
+        """None of its calls is made: their replies might be lost."""
+        error = MemdError(
+            ErrorCode.BATCH_TOO_LARGE,
+            f"the replies to {entries} entries do not fit a frame of {self._max_frame_bytes} bytes",
+            hint="split the batch",
+            details={"limit_bytes": self._max_frame_bytes},
+        )
+        return Refusal(self._frame_error(None, error), error)
 
     def _interpret(self, envelope: codec.Envelope, batch: Batch | None) -> Event:
         method, result, error = envelope.method, envelope.result, envelope.error
@@ -162,28 +190,27 @@ class Peer:
             if envelope.id is None:
                 raise _invalid("the id of a request must be a string or an integer")
             return Call(envelope.id, method, envelope.params, batch)
-        if result is UNSET and error is UNSET:
-            raise _invalid("the message has no `method`")
-        if not self._answers:
+        if not self._answers and (result is not UNSET or error is not UNSET):
             raise _invalid("this peer makes no calls, so it takes no responses")
-        if result is not UNSET and error is not UNSET:
-            raise _invalid("a response has `result` or `error`, not both")
         id_ = None if isinstance(envelope.id, UnsetType) else envelope.id
-        if not isinstance(error, UnsetType):
-            return Answer(id_, Raw(b"null"), from_wire(error.code, error.message, error.data))
-        assert not isinstance(result, UnsetType)
-        return Answer(id_, result, None)
+        if isinstance(error, UnsetType):
+            if isinstance(result, UnsetType):
+                raise _invalid("the message has no `method`")
+            return Answer(id_, result, None)
+        if result is not UNSET:
+            raise _invalid("a response has `result` or `error`, not both")
+        return Answer(id_, Raw(b"null"), from_wire(error.code, error.message, error.data))
 
     # -- outgoing ---------------------------------------------------------
 
     def call(self, method: str, params: Any) -> tuple[int, bytes]:
-        """A request: its id and its frame."""
+        """A request: its id and its frame. Raises MemdError (FRAME_TOO_LARGE)."""
         id_ = next(self._ids)
-        return id_, frame(codec.encode(codec.OutgoingRequest("2.0", id_, method, params)))
+        return id_, self._frame(codec.OutgoingRequest("2.0", id_, method, params))
 
     def notify(self, method: str, params: Any) -> bytes:
-        """A notification's frame."""
-        return frame(codec.encode(codec.OutgoingRequest("2.0", UNSET, method, params)))
+        """A notification's frame. Raises MemdError (FRAME_TOO_LARGE)."""
+        return self._frame(codec.OutgoingRequest("2.0", UNSET, method, params))
 
     def result(self, call: Call, value: Any) -> bytes | None:
         """The frame that answers the call, or None where nothing is to be sent yet."""
@@ -192,34 +219,58 @@ class Peer:
         payload = codec.encode(codec.OutgoingResult("2.0", call.id, value))
         if len(payload) > self._max_frame_bytes:
             return self.failure(call, self._reply_too_large(len(payload)))
-        return self._settle(call, payload)
+        return self._settle(call.id, call.batch, payload)
 
     def failure(self, call: Call, error: MemdError) -> bytes | None:
         """Like `result`, for a call that failed."""
         if isinstance(call.id, UnsetType):
             return None
-        return self._settle(call, _error_bytes(call.id, error))
+        payload = _error_bytes(call.id, error)
+        if len(payload) > self._max_frame_bytes:
+            payload = _error_bytes(call.id, self._reply_too_large(len(payload)))
+        return self._settle(call.id, call.batch, payload)
 
-    def _settle(self, call: Call, payload: bytes) -> bytes | None:
-        batch = call.batch
+    def _settle(self, id_: RequestId, batch: Batch | None, payload: bytes) -> bytes | None:
         if batch is None:
             return frame(payload)
-        batch.replies.append(payload)
+        batch.reserved -= self._notice_size(id_)
         batch.open_calls -= 1
+        if batch.size + len(payload) + 1 + batch.reserved > self._max_frame_bytes:
+            payload = _error_bytes(id_, self._notice)
+        batch.add(payload)
         return self._frame_batch(batch) if batch.open_calls == 0 else None
 
     def _frame_batch(self, batch: Batch) -> bytes:
-        """All replies of a batch; those that don't fit one frame become errors."""
-        kept: list[bytes] = []
-        room = self._max_frame_bytes - 2
-        reserve = 512  # what an error in the place of a reply may take
-        for index, reply in enumerate(batch.replies):
-            if len(reply) + 1 + reserve * (len(batch.replies) - index - 1) > room:
-                error = self._reply_too_large(len(reply))
-                reply = _error_bytes(codec.readable_id(reply), error)
-            kept.append(reply)
-            room -= len(reply) + 1
-        return frame(b"[" + b",".join(kept) + b"]")
+        return frame(b"[" + b",".join(batch.replies) + b"]")
+
+    @cached_property
+    def _notice(self) -> MemdError:
+        """What takes the place of a reply that its batch's frame has no room for."""
+        return MemdError(
+            ErrorCode.REPLY_TOO_LARGE,
+            f"the replies of this batch are over the frame limit of {self._max_frame_bytes}",
+            hint="ask for fewer rows a page, or send smaller batches",
+            details={"limit_bytes": self._max_frame_bytes},
+        )
+
+    @cached_property
+    def _notice_base(self) -> int:
+        return len(_error_bytes(None, self._notice)) - len("null") + 1
+
+    def _notice_size(self, id_: RequestId) -> int:
+        return self._notice_base + len(codec.encode(id_))
+
+    def _frame(self, message: codec.OutgoingRequest) -> bytes:
+        payload = codec.encode(message)
+        if len(payload) > self._max_frame_bytes:
+            raise MemdError(
+                ErrorCode.FRAME_TOO_LARGE,
+                f"{message.method} of {len(payload)} bytes is over the frame limit of "
+                f"{self._max_frame_bytes}",
+                hint="split the call",
+                details={"limit_bytes": self._max_frame_bytes},
+            )
+        return frame(payload)
 
     def _frame_error(self, id_: RequestId | None, error: MemdError) -> bytes:
         return frame(_error_bytes(id_, error))

@@ -54,7 +54,10 @@ class CancelResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RowsEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """`stream.rows`: rows of one table of one instance, oldest first."""
+    """`stream.rows`: rows of one table of one instance, oldest first.
+
+    No rows: the instance has joined the subscription at `cursor`.
+    """
 
     subscription: str
     instance: str
@@ -68,7 +71,8 @@ class GapEvent(msgspec.Struct, frozen=True, kw_only=True):
 
     subscription: str
     instance: str
-    missed: int
+    missed: int | None
+    """Null where it can't be known: the database was made anew."""
     cursor: str
     """Where delivery goes on."""
     reason: str

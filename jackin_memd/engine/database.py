@@ -1,0 +1,307 @@
+"""One database: opened at its first use, one writer at a time, readers beside it.
+
+Writes queue here. The queue is a strand on the shared writer threads: at most
+one thread works on it at a time, takes what has arrived, commits it as a
+group, and goes to the back of the line for the next, so that one busy
+database can't starve the others.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import apsw
+import trio
+
+from jackin_memd.core.cursors import Epoch
+from jackin_memd.engine.group import Outcome, Write, commit_group
+from jackin_memd.engine.pending import Pending
+from jackin_memd.engine.stats import Stats
+from jackin_memd.engine.threads import WorkerThreads
+from jackin_memd.storage import connection as connections
+from jackin_memd.storage.connection import FileIdentity, Sync
+from jackin_memd.storage.faults import translate
+from jackin_memd.storage.schema import Schema, prepare
+from jackin_memd.wire.errors import ErrorCode, MemdError
+
+T = TypeVar("T")
+
+#: Writes in one commit. Bounds how long the last one waits for the first.
+MAX_GROUP = 512
+
+#: Reading connections kept open for each database; more are opened when needed.
+KEPT_READERS = 2
+
+
+class Database:
+    """The handle that services hold. Its methods belong to the event loop's thread."""
+
+    def __init__(
+        self,
+        path: Path,
+        schema: Schema,
+        sync: Sync,
+        *,
+        what: str,
+        writers: WorkerThreads,
+        readers: WorkerThreads,
+        stats: Stats,
+        owned: Callable[[], None],
+        check_folder: Callable[[Path], None],
+    ) -> None:
+        """`what` names the file in messages; `owned` raises where this daemon no
+        longer holds its home; `check_folder` where the folder can't hold a database.
+        A file is created by `load` alone."""
+        self.path = path
+        self.what = what
+        self.last_used = trio.current_time()
+        self.epoch: Epoch | None = None
+        """Which database was loaded; a file with another one is refused."""
+        self._may_create = False
+        self._schema = schema
+        self._sync = sync
+        self._writers = writers
+        self._reader_threads = readers
+        self._stats = stats
+        self._owned = owned
+        self._check_folder = check_folder
+        self._connection: apsw.Connection | None = None
+        self._identity: FileIdentity | None = None
+        self._idle_readers: list[apsw.Connection] = []
+        self._queue: deque[_Queued] = deque()
+        self._scheduled = False
+        self._reading = 0
+
+    # -- event loop side ---------------------------------------------------
+
+    @property
+    def is_open(self) -> bool:
+        return self._connection is not None
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._scheduled and not self._queue and not self._reading
+
+    @property
+    def depth(self) -> int:
+        return len(self._queue)
+
+    def write(self, change: Write[T]) -> Pending[T]:
+        """Queue a change; it is settled once it is durable, or failed."""
+        pending: Pending[T] = Pending()
+        self._queue.append(_Queued(change, pending, trio.current_time()))
+        self._schedule()
+        return pending
+
+    async def load(self) -> Epoch:
+        """Open what is at the path, creating or migrating as needed, and accept it
+        as the database that is meant from now on. Raises MemdError."""
+        if not self.is_open:
+            self._may_create, self.epoch = True, None
+        try:
+            await self.write(_Nothing()).wait()
+        finally:
+            self._may_create = False
+        assert self.epoch is not None
+        return self.epoch
+
+    async def epoch_known(self) -> Epoch:
+        """The epoch, from the file where it was not opened yet."""
+        if self.epoch is None:
+            await self.write(_Nothing()).wait()
+        assert self.epoch is not None
+        return self.epoch
+
+    async def read(self, query: Callable[[apsw.Connection], T]) -> T:
+        """Run a query on a reading connection, on a reader thread."""
+        self._reading += 1
+        try:
+            if not self.is_open:
+                await self.write(_Nothing()).wait()  # a reader can't migrate or recover
+            self.last_used = trio.current_time()
+            pending: Pending[T] = Pending()
+            self._reader_threads.submit(lambda: self._run_query(query, pending))
+            return await pending.wait()
+        except MemdError as error:
+            if error.code is ErrorCode.DATABASE_REPLACED:
+                self.write(_Nothing())  # makes the writer notice too, and let go
+            raise
+        finally:
+            self._reading -= 1
+
+    async def close(self) -> None:
+        """Finish what is queued, checkpoint and close. The next use opens again."""
+        await self.write(_Close()).wait()
+
+    def _schedule(self) -> None:
+        self.last_used = trio.current_time()
+        if not self._scheduled:
+            self._scheduled = True
+            self._writers.submit(self._run_strand)
+
+    def _settle(self, group: list[_Queued], outcomes: list[Outcome], idle: bool) -> None:
+        now = trio.current_time()
+        self._stats.committed(sum(queued.write.row_count for queued in group))
+        for queued, outcome in zip(group, outcomes, strict=True):
+            self._stats.acknowledged(now - queued.since)
+            queued.pending.settle(outcome)
+        if idle:
+            self._scheduled = False
+            if self._queue:
+                self._schedule()
+
+    # -- writer thread side --------------------------------------------------
+
+    def _run_strand(self) -> None:
+        """Commit one group, then go to the back of the line or fall idle."""
+        group = self._take_group()
+        outcomes = self._commit([queued.write for queued in group])
+        more = bool(self._queue)
+        self._writers.call_soon(self._settle, group, outcomes, not more)
+        if more:
+            self._writers.submit(self._run_strand)
+
+    def _take_group(self) -> list[_Queued]:
+        """What has arrived, at least one; a closing is a group of its own."""
+        group = [self._queue.popleft()]
+        while self._queue and len(group) < MAX_GROUP:
+            if isinstance(self._queue[0].write, _Close) or isinstance(group[0].write, _Close):
+                break
+            group.append(self._queue.popleft())
+        return group
+
+    def _commit(self, writes: list[Write[Any]]) -> list[Outcome]:
+        if isinstance(writes[0], _Close):
+            return [self._close_now()]
+        try:
+            connection = self._opened()
+        except MemdError as error:
+            return [error] * len(writes)
+        except apsw.Error as error:
+            return [translate(error, self.what)] * len(writes)
+        outcomes = commit_group(connection, writes, self._verify, self.what)
+        if any(_is_replaced(outcome) for outcome in outcomes):
+            self._abandon()
+        return outcomes
+
+    def _opened(self) -> apsw.Connection:
+        if self._connection is None:
+            self._owned()
+            self._check_folder(self.path.parent)
+            connection = connections.open_writer(self.path, self._sync, create=self._may_create)
+            try:
+                self.epoch = self._accept(prepare(connection, self._schema, what=self.what))
+                connections.make_private(self.path)
+                self._identity = FileIdentity.of(self.path)
+            except BaseException:
+                connection.close()
+                raise
+            self._connection = connection
+        return self._connection
+
+    def _accept(self, epoch: Epoch) -> Epoch:
+        if self.epoch is not None and epoch != self.epoch:
+            raise MemdError(
+                ErrorCode.DATABASE_REPLACED,
+                f"{self.what} is not the database that was loaded",
+                hint="load the instance again if this file is meant, or put the right one back",
+            )
+        return epoch
+
+    def _verify(self) -> None:
+        """Before any acknowledgement: the file is still the one at its path."""
+        assert self._identity is not None
+        self._identity.check()
+        self._owned()
+
+    def _close_now(self) -> Outcome:
+        for reader in self._drain_readers():
+            reader.close()
+        connection, self._connection, self._identity = self._connection, None, None
+        if connection is None:
+            return None
+        try:
+            connections.close(connection)
+        except apsw.Error as error:
+            return translate(error, self.what)
+        return None
+
+    def _abandon(self) -> None:
+        """Let go of a file that is not at its path any more."""
+        for reader in self._drain_readers():
+            reader.close()
+        if self._connection is not None:
+            connections.close(self._connection, replaced=True)
+        self._connection, self._identity = None, None
+
+    def _drain_readers(self) -> list[apsw.Connection]:
+        # A reader at work keeps the old list, so that it can't come back into the new one.
+        drained, self._idle_readers = self._idle_readers, []
+        return drained
+
+    # -- reader thread side ----------------------------------------------------
+
+    def _run_query(self, query: Callable[[apsw.Connection], T], pending: Pending[T]) -> None:
+        outcome: Outcome
+        try:
+            outcome = self._query(query)
+        except apsw.Error as error:
+            outcome = translate(error, self.what)
+        except Exception as error:  # noqa: BLE001 - it is the query's outcome
+            outcome = error
+        self._reader_threads.call_soon(pending.settle, outcome)
+
+    def _query(self, query: Callable[[apsw.Connection], T]) -> T:
+        if (identity := self._identity) is not None:
+            identity.check()
+        idle = self._idle_readers
+        try:
+            reader = idle.pop()  # atomic, as is append
+        except IndexError:
+            reader = connections.open_reader(self.path)
+        try:
+            result = query(reader)
+        except BaseException:
+            reader.close()
+            raise
+        if len(idle) < KEPT_READERS and idle is self._idle_readers:
+            idle.append(reader)
+        else:
+            reader.close()
+        return result
+
+
+class _Queued:
+    """A write, who waits for it, and since when (trio's clock)."""
+
+    __slots__ = ("pending", "since", "write")
+
+    def __init__(self, write: Write[Any], pending: Pending[Any], since: float) -> None:
+        self.write = write
+        self.pending = pending
+        self.since = since
+
+
+class _Nothing:
+    """A write that only wants the database to be open."""
+
+    row_count = 0
+
+    def apply(self, connection: apsw.Connection) -> None:
+        pass
+
+
+class _Close:
+    """Handled by the strand itself, in the order of the queue."""
+
+    row_count = 0
+
+    def apply(self, connection: apsw.Connection) -> None:
+        raise NotImplementedError
+
+
+def _is_replaced(outcome: Outcome) -> bool:
+    return isinstance(outcome, MemdError) and outcome.code is ErrorCode.DATABASE_REPLACED

@@ -1,0 +1,1 @@
+"""Sockets, connections and dispatch: bytes to services and back."""

@@ -1,0 +1,201 @@
+"""Accepting connections: the operator's socket, and one socket for each instance."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import socket
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import trio
+
+from jackin_memd.core.access import Principal
+from jackin_memd.host.config import Settings
+from jackin_memd.host.paths import Home, private_dir
+from jackin_memd.host.peercred import peer_uid
+from jackin_memd.server.binding import BoundSocket, bind
+from jackin_memd.server.connection import Connection
+from jackin_memd.server.dispatch import Dispatcher
+from jackin_memd.services.daemon import Load
+from jackin_memd.wire.errors import ErrorCode, MemdError
+from jackin_memd.wire.peer import Peer
+from jackin_memd.wire.vocab import Channel, Container
+
+log = logging.getLogger(__name__)
+
+#: Errors of accept that pass by themselves; the next try waits a little.
+_EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+_EXHAUSTED_WAIT_S = 0.1
+
+
+class Door:
+    """One listening socket, its principal, and the connections it let in."""
+
+    def __init__(self, bound: BoundSocket, principal: Principal) -> None:
+        self.bound = bound
+        self.principal = principal
+        self.accepting = trio.CancelScope()
+        self.connections: set[Connection] = set()
+        self.emptied = trio.Event()
+
+
+class Listening:
+    """All doors of the daemon. Belongs to the event loop's thread."""
+
+    def __init__(self, home: Home, settings: Settings, nursery: trio.Nursery) -> None:
+        """`nursery` runs the accept loops and the connections."""
+        self._home = home
+        self._settings = settings
+        self._nursery = nursery
+        self._dispatcher: Dispatcher | None = None
+        self._doors: dict[Path, Door] = {}
+
+    def dispatch_to(self, dispatcher: Dispatcher) -> None:
+        self._dispatcher = dispatcher
+
+    # -- doors -----------------------------------------------------------------
+
+    def open_operator(self) -> Door:
+        """Raises MemdError."""
+        return self._open(self._home.operator_socket, Principal(channel=Channel.OPERATOR))
+
+    def open(self, container: Container) -> None:
+        """Serve an instance's socket; bind it again where its path was taken away.
+
+        Raises MemdError (SOCKET_PATH_TOO_LONG, SOCKET_PATH_OCCUPIED, PATH_UNSAFE).
+        """
+        path = self._home.instance_socket(container)
+        door = self._doors.get(path)
+        if door is not None and door.bound.in_place:
+            return
+        private_dir(path.parent)
+        bound = bind(path)
+        if door is None:
+            principal = Principal(channel=Channel.CAPSULE, container=container)
+            self._serve(Door(bound, principal))
+        else:
+            log.warning("the socket of %s was taken away and is bound again", container)
+            door.accepting.cancel()
+            door.bound.listener.close()
+            again = Door(bound, door.principal)
+            again.connections = door.connections
+            self._serve(again)
+
+    def _open(self, path: Path, principal: Principal) -> Door:
+        return self._serve(Door(bind(path), principal))
+
+    def _serve(self, door: Door) -> Door:
+        self._doors[door.bound.path] = door
+        self._nursery.start_soon(self._accept, door)
+        return door
+
+    async def close(self, container: Container) -> None:
+        """Close an instance's socket and its connections, after what they have in flight."""
+        door = self._doors.pop(self._home.instance_socket(container), None)
+        if door is not None:
+            self._shut(door)
+            with trio.move_on_after(self._settings.timeouts.drain_s):
+                while door.connections:
+                    door.emptied = trio.Event()
+                    await door.emptied.wait()
+
+    async def close_all(self) -> None:
+        """Accept nothing new, and let every connection finish what it was given."""
+        doors, self._doors = list(self._doors.values()), {}
+        for door in doors:
+            self._shut(door)
+        for door in doors:
+            while door.connections:
+                door.emptied = trio.Event()
+                await door.emptied.wait()
+
+    def _shut(self, door: Door) -> None:
+        door.accepting.cancel()
+        door.bound.close()
+        for connection in door.connections:
+            connection.stop()
+
+    # -- accepting ----------------------------------------------------------------
+
+    async def _accept(self, door: Door) -> None:
+        listener = door.bound.listener
+        with door.accepting:
+            while True:
+                await trio.lowlevel.wait_readable(listener)
+                try:
+                    connection, _ = listener.accept()
+                except BlockingIOError:
+                    continue
+                except OSError as error:
+                    if error.errno not in _EXHAUSTED:
+                        log.exception("accepting on %s failed", door.bound.path)
+                    await trio.sleep(_EXHAUSTED_WAIT_S)
+                    continue
+                self._welcome(connection, door)
+
+    def _welcome(self, connection: socket.socket, door: Door) -> None:
+        connection.setblocking(False)
+        refused = self._refusal(connection, door)
+        if refused is not None:
+            _turn_away(connection, refused)
+            return
+        assert self._dispatcher is not None
+        accepted = Connection(connection, door.principal, self._dispatcher, self._settings)
+        door.connections.add(accepted)
+        self._nursery.start_soon(self._run, accepted, door)
+
+    def _refusal(self, connection: socket.socket, door: Door) -> MemdError | None:
+        limit = self._settings.limits.connections
+        if len(door.connections) >= limit:
+            return MemdError(
+                ErrorCode.TOO_MANY_CONNECTIONS,
+                f"this socket has {limit} connections, which is its limit",
+                hint="close some, and use one connection for many calls",
+                details={"limit": limit},
+            )
+        uid = peer_uid(connection)
+        if uid is not None and uid != os.geteuid():
+            return MemdError(
+                ErrorCode.PERMISSION_DENIED,
+                "this daemon serves the user that runs it, and no other",
+                hint="run the command as that user",
+            )
+        return None
+
+    async def _run(self, connection: Connection, door: Door) -> None:
+        try:
+            await connection.run()
+        except Exception:  # a fault of ours ends this connection, not the daemon
+            log.exception("a connection ended by a fault")
+        finally:
+            door.connections.discard(connection)
+            door.emptied.set()
+
+    # -- what the status call asks ---------------------------------------------------
+
+    def load(self) -> Load:
+        connections: Counter[str] = Counter({channel.value: 0 for channel in Channel})
+        in_flight = subscriptions = 0
+        for door in self._doors.values():
+            for connection in door.connections:
+                connections[connection.principal.channel.value] += 1
+                in_flight += connection.in_flight
+                subscriptions += connection.subscription_count
+        return Load(
+            connections=dict(connections),
+            requests_in_flight=in_flight,
+            subscriptions=subscriptions,
+        )
+
+
+def _turn_away(connection: socket.socket, error: MemdError) -> None:
+    """Say why, without waiting for the peer to listen."""
+    farewell: Callable[[MemdError], bytes] = Peer(answers=False).farewell
+    with connection:
+        try:
+            connection.send(farewell(error))
+        except OSError:
+            log.debug("a refused peer was gone before it could be told")

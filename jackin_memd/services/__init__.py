@@ -1,0 +1,1 @@
+"""Use cases, one module for each method family: decide, write, announce."""

@@ -1,0 +1,5 @@
+"""All SQL and all of APSW. Synchronous; a connection is passed in.
+
+Nothing here opens a database file except through SQLite: closing any other
+descriptor of the file would drop every lock that SQLite holds on it.
+"""

@@ -1,0 +1,146 @@
+"""Opening a database: flags, pragmas, modes, and noticing that it was replaced."""
+
+from __future__ import annotations
+
+import os
+from enum import Enum
+from pathlib import Path
+
+import apsw
+import msgspec
+
+from jackin_memd.wire.errors import ErrorCode, MemdError
+
+#: The library that APSW carries, not the system's.
+SQLITE_VERSION = apsw.sqlite_lib_version()
+
+#: Locks are held for one group commit or one checkpoint; a reader of another
+#: program may stretch that. Nuzo's and the seed's number.
+BUSY_TIMEOUT_MS = 5000
+
+#: KiB of pages a connection may keep; 200 instances must stay under 80 MiB.
+_CACHE_KIB = 256
+
+#: A WAL that a long reader let grow is cut back to this after a checkpoint.
+_WAL_LIMIT_BYTES = 8 * 1024 * 1024
+
+
+class Sync(Enum):
+    """What an acknowledged commit survives."""
+
+    FULL = "full"
+    """A power cut: the WAL is synced before the reply."""
+    NORMAL = "normal"
+    """A killed process; a power cut may take the last commits, never half of one."""
+
+
+def open_writer(path: Path, sync: Sync, *, create: bool) -> apsw.Connection:
+    """The one connection that writes `path`.
+
+    The folder must be resolved: no symlink may be left in the path. The
+    journal mode is not touched yet, see `begin_wal`.
+    """
+    flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOFOLLOW
+    if create:
+        flags |= apsw.SQLITE_OPEN_CREATE
+    connection = apsw.Connection(os.fspath(path), flags=flags)
+    _configure(connection)
+    connection.execute(f"PRAGMA synchronous={sync.value.upper()}")
+    return connection
+
+
+def begin_wal(connection: apsw.Connection) -> None:
+    """Switch to WAL, which is kept in the file. Raises MemdError where it can't."""
+    mode = connection.execute("PRAGMA journal_mode=WAL").get
+    if mode != "wal":
+        raise MemdError(
+            ErrorCode.DATABASE_UNAVAILABLE,
+            f"the database can't be put in WAL mode (it stays in {mode})",
+            hint="the file system must allow shared memory maps; use a local disk",
+        )
+    connection.execute(f"PRAGMA journal_size_limit={_WAL_LIMIT_BYTES}").get
+
+
+def open_reader(path: Path) -> apsw.Connection:
+    """A connection that can't write. The file must exist."""
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_NOFOLLOW
+    connection = apsw.Connection(os.fspath(path), flags=flags)
+    _configure(connection)
+    return connection
+
+
+def _configure(connection: apsw.Connection) -> None:
+    connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+    connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+    connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+    connection.execute(f"PRAGMA foreign_keys=ON; PRAGMA cache_size=-{_CACHE_KIB}")
+
+
+def make_private(path: Path) -> None:
+    """0600 for a database that was created under another umask.
+
+    By path: opening the file would drop SQLite's locks when it is closed.
+    """
+    if os.stat(path).st_mode & 0o077:
+        os.chmod(path, 0o600)  # noqa: PTH101 - by path, never through a descriptor
+
+
+class FileIdentity(msgspec.Struct, frozen=True):
+    """Device and inode of a database and of its WAL while they are open.
+
+    A path that leads to another file, or to none, means that commits go to an
+    unlinked file: they must not be acknowledged.
+    """
+
+    path: str
+    main: tuple[int, int]
+    wal: tuple[int, int] | None
+
+    @classmethod
+    def of(cls, path: Path) -> FileIdentity:
+        main = _identity(os.fspath(path))
+        if main is None:
+            raise _replaced(os.fspath(path))
+        return cls(os.fspath(path), main, _identity(f"{path}-wal"))
+
+    def check(self) -> None:
+        """Raises MemdError (DATABASE_REPLACED)."""
+        if _identity(self.path) != self.main:
+            raise _replaced(self.path)
+        if self.wal is not None and _identity(self.path + "-wal") != self.wal:
+            raise _replaced(self.path + "-wal")
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        status = os.stat(path, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _replaced(path: str) -> MemdError:
+    return MemdError(
+        ErrorCode.DATABASE_REPLACED,
+        f"{path} was removed or replaced while the daemon had it open; "
+        "nothing of this call was stored",
+        hint="if the instance was purged, unload it; else load it again",
+    )
+
+
+def close(connection: apsw.Connection, *, replaced: bool = False) -> None:
+    """Checkpoint and close. A replaced file's successor is left alone: SQLite
+    would unlink the WAL by its name, which may be the new file's."""
+    if replaced:
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        _persist_wal(connection)
+    else:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").get
+    connection.close()
+
+
+def _persist_wal(connection: apsw.Connection) -> None:
+    import ctypes  # noqa: PLC0415 - costs 8 ms, needed in this rare case only
+
+    on = ctypes.c_int(1)
+    connection.file_control("main", apsw.SQLITE_FCNTL_PERSIST_WAL, ctypes.addressof(on))

@@ -1,0 +1,190 @@
+"""Migrations in code, and whether a file is what its version promises.
+
+A file's version is `_meta.schema_version`. On opening, its real tables are
+compared with those that the migrations up to that version make; a difference
+is named and refused. Pending migrations run in one transaction.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+
+import apsw
+import msgspec
+
+from jackin_memd.core.cursors import Epoch
+from jackin_memd.storage.connection import begin_wal
+from jackin_memd.wire.errors import ErrorCode, MemdError
+
+_VERSION = "schema_version"
+_EPOCH = "database_id"
+
+
+class Migration(msgspec.Struct, frozen=True):
+    name: str
+    statements: tuple[str, ...]
+
+
+class Schema(msgspec.Struct, frozen=True):
+    """One kind of database. Migration k (from 1) makes version k of k-1."""
+
+    kind: str
+    migrations: tuple[Migration, ...]
+
+    @property
+    def version(self) -> int:
+        return len(self.migrations)
+
+
+def prepare(connection: apsw.Connection, schema: Schema, *, what: str) -> Epoch:
+    """Make, migrate or accept the database; return its epoch.
+
+    A file that is refused keeps its bytes. Raises MemdError (DATABASE_TOO_NEW,
+    DATABASE_SCHEMA_MISMATCH, MIGRATION_FAILED).
+    """
+    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+    version = _read_version(connection, what)
+    if version > schema.version:
+        raise MemdError(
+            ErrorCode.DATABASE_TOO_NEW,
+            f"{what} has schema version {version}; this build knows up to {schema.version}",
+            hint="run the newer jackin-memd that wrote it, or restore an older backup",
+            details={"found": version, "known": schema.version},
+        )
+    if version:
+        _compare(connection, schema, version, what)
+    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+    begin_wal(connection)
+    if version < schema.version:
+        _migrate(connection, schema, version, what)
+    return Epoch(str(connection.execute("SELECT value FROM _meta WHERE key=?", (_EPOCH,)).get))
+
+
+def _read_version(connection: apsw.Connection, what: str) -> int:
+    tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_schema")}
+    if not tables:
+        return 0
+    if "_meta" not in tables:
+        raise _mismatch(what, ["table _meta is missing, so it is not a database of jackin-memd"])
+    text = connection.execute("SELECT value FROM _meta WHERE key=?", (_VERSION,)).get
+    if not (isinstance(text, str) and text.isascii() and text.isdigit() and int(text) > 0):
+        raise _mismatch(what, ["_meta.schema_version is not a positive number"])
+    return int(text)
+
+
+def _migrate(connection: apsw.Connection, schema: Schema, version: int, what: str) -> None:
+    pending = schema.migrations[version:]
+    current = pending[0].name
+    try:
+        with connection:
+            for migration in pending:
+                current = migration.name
+                _apply(connection, migration)
+            connection.execute(
+                "INSERT INTO _meta(key, value) VALUES (?, ?) "
+                "ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+                (_VERSION, str(schema.version)),
+            )
+            connection.execute(
+                "INSERT INTO _meta(key, value) VALUES (?, ?) ON CONFLICT (key) DO NOTHING",
+                (_EPOCH, secrets.token_hex(8)),
+            )
+    except apsw.FullError:
+        raise  # the disk's fault, not the migration's; translated as such
+    except apsw.Error as error:
+        raise MemdError(
+            ErrorCode.MIGRATION_FAILED,
+            f"migration {current!r} of {what} failed ({error}); the file is as it was",
+            hint="keep the file, run the build that wrote it, and report this message",
+            details={"from_version": version, "to_version": schema.version},
+        ) from error
+
+
+def _apply(connection: apsw.Connection, migration: Migration) -> None:
+    for statement in migration.statements:
+        connection.execute(statement)
+
+
+# -- comparing ------------------------------------------------------------
+
+Shape = dict[str, str]
+"""`table status_log column id` and the like, to what is said of it."""
+
+_reference: dict[tuple[str, int], Shape] = {}
+
+
+def _compare(connection: apsw.Connection, schema: Schema, version: int, what: str) -> None:
+    expected, found = reference_shape(schema, version), shape(connection)
+    differences = [
+        f"{name}: {found.get(name, 'missing')}, expected {expected.get(name, 'none')}"
+        for name in sorted(expected.keys() | found.keys())
+        if expected.get(name) != found.get(name)
+    ]
+    if differences:
+        raise _mismatch(what, differences)
+
+
+def reference_shape(schema: Schema, version: int) -> Shape:
+    """What the migrations up to `version` make, found by running them in memory."""
+    key = (schema.kind, version)
+    if key not in _reference:
+        memory = apsw.Connection(":memory:")
+        for migration in schema.migrations[:version]:
+            _apply(memory, migration)
+        _reference[key] = shape(memory)
+        memory.close()
+    return _reference[key]
+
+
+def shape(connection: apsw.Connection) -> Shape:
+    """Every table, column, index, trigger and view of a database."""
+    found: Shape = {}
+    objects = list(
+        connection.execute(
+            "SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+        )
+    )
+    for kind, name, sql in objects:
+        if kind == "table":
+            found |= _columns(connection, str(name))
+        else:
+            found[f"{kind} {name}"] = " ".join(str(sql).split())
+    return found
+
+
+def _columns(connection: apsw.Connection, table: str) -> Shape:
+    columns = connection.execute(
+        "SELECT name, type, \"notnull\", dflt_value, pk, hidden FROM pragma_table_xinfo(?)",
+        (table,),
+    )
+    found = {f"table {table}": "present"}
+    for name, type_, not_null, default, key, hidden in columns:
+        said = [str(type_) or "untyped"]
+        said += ["not null"] if not_null else []
+        said += [f"default {default}"] if default is not None else []
+        said += [f"key {key}"] if key else []
+        said += ["hidden"] if hidden else []
+        found[f"table {table} column {name}"] = " ".join(said)
+    unique = connection.execute(
+        "SELECT l.name, group_concat(i.name) FROM pragma_index_list(?) l, "
+        "pragma_index_info(l.name) i WHERE l.origin = 'u' GROUP BY l.name",
+        (table,),
+    )
+    for _, names in unique:
+        found[f"table {table} unique ({names})"] = "present"
+    return found
+
+
+_MAX_NAMED = 10
+
+
+def _mismatch(what: str, differences: Sequence[str]) -> MemdError:
+    shown = "; ".join(differences[:_MAX_NAMED])
+    more = len(differences) - _MAX_NAMED
+    return MemdError(
+        ErrorCode.DATABASE_SCHEMA_MISMATCH,
+        f"{what} is not what its version promises: {shown}" + (f"; {more} more" if more > 0 else ""),
+        hint="another program changed it: restore a backup, or purge the instance",
+        details={"differences": list(differences[:_MAX_NAMED])},
+    )
