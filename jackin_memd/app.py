@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -42,6 +43,7 @@ def run(home: Home, settings: Settings, ready: Callable[[], None]) -> None:
     make_private()
     raise_file_limit()
     with _sole_daemon(home) as lock:
+        lock.write(f"{os.getpid()}\n")
         trio.run(_serve, home, settings, lock, ready)
 
 
