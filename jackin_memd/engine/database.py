@@ -158,7 +158,10 @@ class Database:
     def _run_strand(self) -> None:
         """Commit one group, then go to the back of the line or fall idle."""
         group = self._take_group()
-        outcomes = self._commit([queued.write for queued in group])
+        try:
+            outcomes = self._commit([queued.write for queued in group])
+        except Exception as error:  # noqa: BLE001 - the thread goes on; the callers are told
+            outcomes = [error] * len(group)
         more = bool(self._queue)
         self._writers.call_soon(self._settle, group, outcomes, not more)
         if more:

@@ -50,15 +50,11 @@ def commit_group(
     `verify` runs after the commit and before anything is acknowledged; what it
     raises is everyone's error. A failed commit is everyone's too.
     """
+    runs = list(_runs(writes))
     try:
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            outcomes = _apply_all(connection, writes, what)
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
+        outcomes = _commit_one_run(connection, runs[0]) if len(runs) == 1 else None
+        if outcomes is None:
+            outcomes = _in_transaction(connection, lambda: _apply_runs(connection, runs, what))
         verify()
     except apsw.Error as error:
         return [translate(error, what)] * len(writes)
@@ -67,11 +63,45 @@ def commit_group(
     return outcomes
 
 
-def _apply_all(
-    connection: apsw.Connection, writes: Sequence[Write[Any]], what: str
+def _in_transaction(connection: apsw.Connection, act: Callable[[], list[Outcome]]) -> list[Outcome]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        outcomes = act()
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    return outcomes
+
+
+def _commit_one_run(
+    connection: apsw.Connection, run: Sequence[Write[Any]]
+) -> list[Outcome] | None:
+    """The usual group, of one run, needs no savepoint: the transaction is undone whole.
+    None where a write of it failed, so that they must be tried one by one."""
+    try:
+        return _in_transaction(connection, lambda: _apply(connection, run))
+    except apsw.ConstraintError:
+        return None
+    except apsw.Error:
+        raise  # the disk's or the file's fault, so everyone's
+    except Exception:  # noqa: BLE001 - it becomes the outcome of the one that raised it
+        return None
+
+
+def _apply(connection: apsw.Connection, run: Sequence[Write[Any]]) -> list[Outcome]:
+    if len(run) == 1:
+        return [run[0].apply(connection)]
+    results: list[Outcome] = type(run[0]).apply_run(connection, run)  # type: ignore[attr-defined]
+    return results
+
+
+def _apply_runs(
+    connection: apsw.Connection, runs: Sequence[Sequence[Write[Any]]], what: str
 ) -> list[Outcome]:
     outcomes: list[Outcome] = []
-    for run in _runs(writes):
+    for run in runs:
         together = _apply_together(connection, run) if len(run) > 1 else None
         if together is not None:
             outcomes += together
@@ -96,8 +126,8 @@ def _apply_together(
     """The results of the run, or None where it must be tried one by one."""
     connection.execute("SAVEPOINT run")
     try:
-        results: list[Outcome] = type(run[0]).apply_run(connection, run)  # type: ignore[attr-defined]
-    except (apsw.Error, MemdError):
+        results = _apply(connection, run)
+    except Exception:
         if not _undo(connection, "run"):
             raise
         return None

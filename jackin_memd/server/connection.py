@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 from collections.abc import Awaitable, Callable, Coroutine
+from types import CoroutineType
 from typing import Any
 
 import msgspec
@@ -178,7 +179,7 @@ class Connection:
         if isinstance(answer, Pending):
             self.in_flight += 1
             answer.then(lambda outcome: self._answered(call, outcome))
-        elif isinstance(answer, Coroutine):
+        elif isinstance(answer, CoroutineType):
             self.in_flight += 1
             self._run_task(self._await(call, answer))
         else:

@@ -107,10 +107,11 @@ class InstanceTable:
 
     def _own(self, reference: str | None, principal: Principal) -> Entry:
         own = principal.container
-        assert own is not None
-        if reference not in (None, own, short_id(own)) or own not in self._entries:
+        entry = self._entries.get(own) if own is not None else None
+        named = reference is None or (own is not None and reference in (own, short_id(own)))
+        if entry is None or not named:
             raise _not_found("this socket serves its own instance only; leave instance out")
-        return self._entries[own]
+        return entry
 
     def serving(self, reference: str | None, principal: Principal) -> Entry:
         """Like `find`, for an instance that must be served. Raises MemdError."""
