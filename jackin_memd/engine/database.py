@@ -51,9 +51,11 @@ class Database:
         stats: Stats,
         owned: Callable[[], None],
         check_folder: Callable[[Path], None],
+        opening: Callable[[], None],
     ) -> None:
         """`what` names the file in messages; `owned` raises where this daemon no
-        longer holds its home; `check_folder` where the folder can't hold a database.
+        longer holds its home; `check_folder` where the folder can't hold a database;
+        `opening` is told, on the event loop, before the file is opened.
         A file is created by `load` alone."""
         self.path = path
         self.what = what
@@ -68,6 +70,7 @@ class Database:
         self._stats = stats
         self._owned = owned
         self._check_folder = check_folder
+        self._opening = opening
         self._connection: apsw.Connection | None = None
         self._identity: FileIdentity | None = None
         self._idle_readers: list[apsw.Connection] = []
@@ -134,12 +137,18 @@ class Database:
 
     async def close(self) -> None:
         """Finish what is queued, checkpoint and close. The next use opens again."""
-        await self.write(_Close()).wait()
+        await self.close_soon().wait()
+
+    def close_soon(self) -> Pending[None]:
+        """Like `close`, without waiting."""
+        return self.write(_Close())
 
     def _schedule(self) -> None:
         self.last_used = trio.current_time()
         if not self._scheduled:
             self._scheduled = True
+            if self._connection is None:
+                self._opening()
             self._writers.submit(self._run_strand)
 
     def _settle(self, group: list[_Queued], outcomes: list[Outcome], idle: bool) -> None:

@@ -56,6 +56,7 @@ class DatabasePool:
             stats=self.stats,
             owned=self._owned,
             check_folder=self._mounts.check,
+            opening=self._make_room,
         )
         database.epoch = epoch
         self._databases[what] = database
@@ -78,25 +79,22 @@ class DatabasePool:
     def read_queue_depth(self) -> int:
         return self._readers.depth
 
+    def _make_room(self) -> None:
+        """Before one more is opened: close the least recently used where there are many."""
+        opened = [database for database in self._databases.values() if database.is_open]
+        if len(opened) >= self._max_open:
+            idle = [database for database in opened if database.is_idle]
+            if idle:
+                min(idle, key=lambda database: database.last_used).close_soon()
+
     async def close_idle(self) -> None:
-        """Runs for ever: close databases that were not used for a while, and the
-        least used ones where too many are open."""
+        """Runs for ever: close databases that were not used for a while."""
         while True:
             await trio.sleep(self._idle_close_s / 2)
-            for database in self._due():
-                await database.close()
-
-    def _due(self) -> list[Database]:
-        opened = [database for database in self._databases.values() if database.is_open]
-        idle = [database for database in opened if database.is_idle]
-        idle.sort(key=lambda database: database.last_used)
-        deadline = trio.current_time() - self._idle_close_s
-        surplus = len(opened) - self._max_open
-        return [
-            database
-            for rank, database in enumerate(idle)
-            if rank < surplus or database.last_used <= deadline
-        ]
+            unused_since = trio.current_time() - self._idle_close_s
+            for database in list(self._databases.values()):
+                if database.is_open and database.is_idle and database.last_used <= unused_since:
+                    await database.close()
 
     async def close_all(self) -> None:
         async with trio.open_nursery() as nursery:

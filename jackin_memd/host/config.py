@@ -45,7 +45,7 @@ class LimitSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Unanswered requests of one connection; more wait unread."""
     subscriptions: Annotated[int, Meta(ge=1, le=10_000)] = 64
     """Subscriptions of one connection."""
-    open_databases: Annotated[int, Meta(ge=4, le=100_000)] = 256
+    open_databases: Annotated[int, Meta(ge=4, le=100_000)] = 128
     """Databases open at a time; the least used ones are closed above it."""
 
 

@@ -21,6 +21,9 @@ BUSY_TIMEOUT_MS = 5000
 #: KiB of pages a connection may keep; 200 instances must stay under 80 MiB.
 _CACHE_KIB = 256
 
+#: Prepared statements that a connection keeps; a table's methods need a handful.
+_STATEMENTS = 16
+
 #: A WAL that a long reader let grow is cut back to this after a checkpoint.
 _WAL_LIMIT_BYTES = 8 * 1024 * 1024
 
@@ -43,7 +46,7 @@ def open_writer(path: Path, sync: Sync, *, create: bool) -> apsw.Connection:
     flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOFOLLOW
     if create:
         flags |= apsw.SQLITE_OPEN_CREATE
-    connection = apsw.Connection(os.fspath(path), flags=flags)
+    connection = apsw.Connection(os.fspath(path), flags=flags, statementcachesize=_STATEMENTS)
     _configure(connection)
     connection.execute(f"PRAGMA synchronous={sync.value.upper()}")
     return connection
@@ -64,7 +67,7 @@ def begin_wal(connection: apsw.Connection) -> None:
 def open_reader(path: Path) -> apsw.Connection:
     """A connection that can't write. The file must exist."""
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_NOFOLLOW
-    connection = apsw.Connection(os.fspath(path), flags=flags)
+    connection = apsw.Connection(os.fspath(path), flags=flags, statementcachesize=_STATEMENTS)
     _configure(connection)
     return connection
 

@@ -103,7 +103,7 @@ def _migrate(connection: apsw.Connection, schema: Schema, version: int, what: st
 
 def _apply(connection: apsw.Connection, migration: Migration) -> None:
     for statement in migration.statements:
-        connection.execute(statement)
+        connection.execute(statement, can_cache=False)
 
 
 # -- comparing ------------------------------------------------------------

@@ -50,7 +50,7 @@ class StatusRow(msgspec.Struct, frozen=True, kw_only=True):
     id: int
     occurred_at: int
     new_status: str
-    metadata: Raw = Raw(b"null")
+    metadata: Raw
 
 
 class StatusListParams(
