@@ -66,9 +66,7 @@ def _sole_daemon(home: Home) -> Iterator[HeldLock]:
         yield lock
 
 
-async def _serve(
-    home: Home, settings: Settings, lock: HeldLock, ready: Callable[[], None]
-) -> None:
+async def _serve(home: Home, settings: Settings, lock: HeldLock, ready: Callable[[], None]) -> None:
     stop = trio.Event()
     timeouts = settings.timeouts
     async with (

@@ -180,7 +180,10 @@ def _as_text(status: DaemonStatus) -> str:
         ("connections", f"{connections}; {status.subscriptions} subscriptions"),
         ("memory", f"{status.rss_bytes / 2**20:.1f} MiB, {status.threads} threads"),
         ("in flight", f"{status.requests_in_flight} requests, {status.write_queue_depth} writes"),
-        ("commits", f"{status.commits}, {status.rows} rows, {status.rows_per_commit or 0} a commit"),
+        (
+            "commits",
+            f"{status.commits}, {status.rows} rows, {status.rows_per_commit or 0} a commit",
+        ),
         ("acknowledged", f"p50 {latency.p50_ms or 0} ms, p99 {latency.p99_ms or 0} ms"),
     ]
     return "\n".join(f"{name:13} {value}" for name, value in rows)

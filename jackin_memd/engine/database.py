@@ -102,14 +102,25 @@ class Database:
     async def load(self) -> Epoch:
         """Open what is at the path, creating or migrating as needed, and accept it
         as the database that is meant from now on. Raises MemdError."""
-        if not self.is_open:
+        if not await self._is_open_and_in_place():
             self._may_create, self.epoch = True, None
-        try:
-            await self.write(_Nothing()).wait()
-        finally:
-            self._may_create = False
+            try:
+                await self.write(_Nothing()).wait()
+            finally:
+                self._may_create = False
         assert self.epoch is not None
         return self.epoch
+
+    async def _is_open_and_in_place(self) -> bool:
+        if not self.is_open:
+            return False
+        try:
+            await self.write(_Nothing()).wait()
+        except MemdError as error:
+            if error.code is not ErrorCode.DATABASE_REPLACED:
+                raise
+            return False  # the writer has let go of it
+        return True
 
     async def epoch_known(self) -> Epoch:
         """The epoch, from the file where it was not opened yet."""

@@ -75,9 +75,7 @@ def _in_transaction(connection: apsw.Connection, act: Callable[[], list[Outcome]
     return outcomes
 
 
-def _commit_one_run(
-    connection: apsw.Connection, run: Sequence[Write[Any]]
-) -> list[Outcome] | None:
+def _commit_one_run(connection: apsw.Connection, run: Sequence[Write[Any]]) -> list[Outcome] | None:
     """The usual group, of one run, needs no savepoint: the transaction is undone whole.
     None where a write of it failed, so that they must be tried one by one."""
     try:
@@ -120,9 +118,7 @@ def _runs(writes: Sequence[Write[Any]]) -> Iterator[list[Write[Any]]]:
                 yield [write]
 
 
-def _apply_together(
-    connection: apsw.Connection, run: Sequence[Write[Any]]
-) -> list[Outcome] | None:
+def _apply_together(connection: apsw.Connection, run: Sequence[Write[Any]]) -> list[Outcome] | None:
     """The results of the run, or None where it must be tried one by one."""
     connection.execute("SAVEPOINT run")
     try:
@@ -143,7 +139,7 @@ def _apply_alone(connection: apsw.Connection, write: Write[Any], what: str) -> O
         if not _undo(connection, "write"):
             raise
         return translate(error, what)
-    except Exception as error:  # noqa: BLE001 - it is this write's outcome, not the group's
+    except Exception as error:
         if not _undo(connection, "write"):
             raise
         return error

@@ -25,9 +25,7 @@ class Durability(Enum):
     NORMAL = "normal"
 
 
-class DurabilitySettings(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
-):
+class DurabilitySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     runtime: Durability = Durability.NORMAL
     """What an acknowledged status, tag, link, usage or tool row survives: `normal`
     a killed process, `full` also a power cut. Memory, proposals, policy, accounts

@@ -44,24 +44,32 @@ def remove(home: Home, container: Container) -> list[str]:
     """Delete jackin.db with its side files, the socket, and folders left empty.
 
     The database must be closed. Everything else there is jackin's and stays.
+    Returns what is gone, as paths below the home. Raises OSError.
     """
     database = home.instance_db(container)
-    # The main file goes last: a crash in between leaves a file that opens.
-    files = [Path(f"{database}-shm"), Path(f"{database}-wal"), database]
-    removed = [home.name(path) for path in [*files, home.instance_socket(container)] if _unlink(path)]
-    for folder in (home.instance_dir(container), home.socket_dir(container)):
-        try:
-            folder.rmdir()
-        except OSError:  # not empty, or not there: it is jackin's to remove
-            continue
-        removed.append(home.name(folder))
-    return removed
+    # The main file goes last: until then a purge that was cut off is seen as one.
+    files = (Path(f"{database}-shm"), Path(f"{database}-wal"), database)
+    removed = [path for path in files if _unlink(path)]
+    removed += [
+        folder
+        for folder in (home.instance_dir(container), home.socket_dir(container))
+        if _remove_empty(folder)
+    ]
+    return [home.name(path) for path in removed]
 
 
 def _unlink(path: Path) -> bool:
     """Never follows a symlink: it is the name that goes."""
     try:
         path.unlink()
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError):
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
+def _remove_empty(folder: Path) -> bool:
+    try:
+        folder.rmdir()
+    except OSError:  # not empty, or not there: it is jackin's to remove
         return False
     return True

@@ -10,6 +10,7 @@ import fcntl
 import os
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 from jackin_memd.wire.errors import ErrorCode, MemdError
 
@@ -39,7 +40,7 @@ class HeldLock:
         """Raises MemdError (DAEMON_STOPPING) where the path is not this lock any more:
         another daemon may hold the new file."""
         try:
-            status = os.stat(self.path, follow_symlinks=False)
+            status = self.path.lstat()
             intact = (status.st_dev, status.st_ino) == self._identity
         except FileNotFoundError:
             intact = False
@@ -53,7 +54,7 @@ class HeldLock:
     def close(self) -> None:
         os.close(self._descriptor)
 
-    def __enter__(self) -> HeldLock:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import sys
 import traceback
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from enum import Enum
 
 import msgspec
@@ -38,7 +38,7 @@ class _Json(logging.Formatter):
 
 
 def _time(record: logging.LogRecord) -> str:
-    moment = datetime.fromtimestamp(record.created, timezone.utc)
+    moment = datetime.fromtimestamp(record.created, UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

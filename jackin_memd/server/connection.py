@@ -80,6 +80,11 @@ class Connection:
         """Read no more; `run` returns once what was accepted is answered."""
         self._reading.cancel()
 
+    def abort(self) -> None:
+        """Let go now, whatever is in flight."""
+        if self._nursery is not None:
+            self._nursery.cancel_scope.cancel()
+
     async def _finish(self) -> None:
         for scope in self._subscriptions.values():
             scope.cancel()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import logging
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 
@@ -45,6 +44,12 @@ def as_memd_error(error: BaseException, method: str) -> MemdError:
     log with its traceback, and to the caller as a fault of ours without details."""
     if isinstance(error, MemdError):
         return error
+    if isinstance(error, OSError) and error.filename:
+        return MemdError(
+            ErrorCode.STORAGE_FAILED,
+            f"{method} could not use {error.filename}: {error.strerror}",
+            hint="look at the path's owner and mode, and at the disk",
+        )
     log.error("%s failed", method, exc_info=error)
     return MemdError(
         ErrorCode.INTERNAL_ERROR,
@@ -55,10 +60,13 @@ def as_memd_error(error: BaseException, method: str) -> MemdError:
 
 def _unknown(name: str) -> MemdError:
     near = difflib.get_close_matches(name, METHODS, n=1)
+    hint = f"did you mean {near[0]}? " if near else ""
     return MemdError(
         ErrorCode.METHOD_NOT_FOUND,
         f"there is no method {name!r}",
-        hint=f"did you mean {near[0]}? rpc.discover lists all" if near else "rpc.discover lists all",
+        hint=f"did you mean {near[0]}? rpc.discover lists all"
+        if near
+        else "rpc.discover lists all",
     )
 
 
@@ -68,6 +76,3 @@ def _hello_required(method: Method) -> MemdError:
         f"{method.name} came before hello",
         hint='call hello first, with {"protocol_version": …, "build": …}',
     )
-
-
-Result = Any

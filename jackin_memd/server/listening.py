@@ -37,9 +37,18 @@ class Door:
     def __init__(self, bound: BoundSocket, principal: Principal) -> None:
         self.bound = bound
         self.principal = principal
-        self.accepting = trio.CancelScope()
         self.connections: set[Connection] = set()
-        self.emptied = trio.Event()
+        self.is_open = False
+        self._left = trio.Event()
+
+    def leave(self, connection: Connection) -> None:
+        self.connections.discard(connection)
+        self._left.set()
+
+    async def wait_until_empty(self) -> None:
+        while self.connections:
+            self._left = trio.Event()
+            await self._left.wait()
 
 
 class Listening:
@@ -60,47 +69,65 @@ class Listening:
 
     def open_operator(self) -> Door:
         """Raises MemdError."""
-        return self._open(self._home.operator_socket, Principal(channel=Channel.OPERATOR))
+        door = Door(bind(self._home.operator_socket), Principal(channel=Channel.OPERATOR))
+        self._doors[door.bound.path] = door
+        self._let_in(door)
+        return door
 
-    def open(self, container: Container) -> None:
-        """Serve an instance's socket; bind it again where its path was taken away.
+    def bind(self, container: Container) -> None:
+        """Make an instance's socket; bind it again where its path was taken away.
 
-        Raises MemdError (SOCKET_PATH_TOO_LONG, SOCKET_PATH_OCCUPIED, PATH_UNSAFE).
+        Raises MemdError (SOCKET_PATH_TOO_LONG, SOCKET_PATH_OCCUPIED, PATH_UNSAFE,
+        STORAGE_FAILED).
         """
         path = self._home.instance_socket(container)
-        door = self._doors.get(path)
-        if door is not None and door.bound.in_place:
+        old = self._doors.get(path)
+        if old is not None and old.bound.in_place:
             return
-        private_dir(path.parent)
+        try:
+            private_dir(path.parent)
+        except OSError as error:
+            raise MemdError(
+                ErrorCode.STORAGE_FAILED,
+                f"the socket folder {path.parent} can't be made: {error.strerror}",
+                hint="look at the folder's owner and mode",
+            ) from error
         bound = bind(path)
-        if door is None:
+        if old is None:
             principal = Principal(channel=Channel.CAPSULE, container=container)
-            self._serve(Door(bound, principal))
-        else:
-            log.warning("the socket of %s was taken away and is bound again", container)
-            door.accepting.cancel()
-            door.bound.listener.close()
-            again = Door(bound, door.principal)
-            again.connections = door.connections
-            self._serve(again)
+            self._doors[path] = Door(bound, principal)
+            return
+        log.warning("the socket of %s was taken away and is bound again", container)
+        self._stop_accepting(old)
+        old.bound = bound
+        self._let_in(old)
 
-    def _open(self, path: Path, principal: Principal) -> Door:
-        return self._serve(Door(bind(path), principal))
+    def open(self, container: Container) -> None:
+        """`bind`, and accept what connects. Raises MemdError as `bind` does."""
+        self.bind(container)
+        self._let_in(self._doors[self._home.instance_socket(container)])
 
-    def _serve(self, door: Door) -> Door:
-        self._doors[door.bound.path] = door
-        self._nursery.start_soon(self._accept, door)
-        return door
+    def _let_in(self, door: Door) -> None:
+        if not door.is_open:
+            door.is_open = True
+            self._nursery.start_soon(self._accept, door, door.bound.listener)
+
+    def _stop_accepting(self, door: Door) -> None:
+        trio.lowlevel.notify_closing(door.bound.listener)
+        door.bound.close()
+        door.is_open = False
 
     async def close(self, container: Container) -> None:
         """Close an instance's socket and its connections, after what they have in flight."""
         door = self._doors.pop(self._home.instance_socket(container), None)
-        if door is not None:
-            self._shut(door)
-            with trio.move_on_after(self._settings.timeouts.drain_s):
-                while door.connections:
-                    door.emptied = trio.Event()
-                    await door.emptied.wait()
+        if door is None:
+            return
+        self._shut(door)
+        with trio.move_on_after(self._settings.timeouts.drain_s):
+            await door.wait_until_empty()
+        for connection in door.connections:
+            connection.abort()
+        await door.wait_until_empty()
 
     async def close_all(self) -> None:
         """Accept nothing new, and let every connection finish what it was given."""
@@ -108,33 +135,31 @@ class Listening:
         for door in doors:
             self._shut(door)
         for door in doors:
-            while door.connections:
-                door.emptied = trio.Event()
-                await door.emptied.wait()
+            await door.wait_until_empty()
 
     def _shut(self, door: Door) -> None:
-        door.accepting.cancel()
-        door.bound.close()
+        self._stop_accepting(door)
         for connection in door.connections:
             connection.stop()
 
     # -- accepting ----------------------------------------------------------------
 
-    async def _accept(self, door: Door) -> None:
-        listener = door.bound.listener
-        with door.accepting:
-            while True:
+    async def _accept(self, door: Door, listener: socket.socket) -> None:
+        """Until the listener is closed."""
+        while True:
+            try:
                 await trio.lowlevel.wait_readable(listener)
-                try:
-                    connection, _ = listener.accept()
-                except BlockingIOError:
-                    continue
-                except OSError as error:
-                    if error.errno not in _EXHAUSTED:
-                        log.exception("accepting on %s failed", door.bound.path)
-                    await trio.sleep(_EXHAUSTED_WAIT_S)
-                    continue
-                self._welcome(connection, door)
+                connection, _ = listener.accept()
+            except trio.ClosedResourceError:
+                return
+            except BlockingIOError:
+                continue
+            except OSError as error:
+                if error.errno not in _EXHAUSTED:
+                    log.exception("accepting on %s failed", door.bound.path)
+                await trio.sleep(_EXHAUSTED_WAIT_S)
+                continue
+            self._welcome(connection, door)
 
     def _welcome(self, connection: socket.socket, door: Door) -> None:
         connection.setblocking(False)
@@ -171,8 +196,7 @@ class Listening:
         except Exception:  # a fault of ours ends this connection, not the daemon
             log.exception("a connection ended by a fault")
         finally:
-            door.connections.discard(connection)
-            door.emptied.set()
+            door.leave(connection)
 
     # -- what the status call asks ---------------------------------------------------
 

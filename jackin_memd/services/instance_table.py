@@ -117,7 +117,7 @@ class InstanceTable:
         """Like `find`, for an instance that must be served. Raises MemdError."""
         entry = self.find(reference, principal)
         if entry.failure is not None:
-            raise entry.failure
+            raise entry.failure.with_traceback(None)  # raised many times: keep no frames
         if not entry.registered.loaded:
             raise MemdError(
                 ErrorCode.INSTANCE_NOT_LOADED,
@@ -178,6 +178,4 @@ class InstanceTable:
 
 def _not_found(hint: str) -> MemdError:
     # The name is not echoed: on a capsule channel it may be a guess at another's.
-    return MemdError(
-        ErrorCode.INSTANCE_NOT_FOUND, "no such instance", hint=hint, field="instance"
-    )
+    return MemdError(ErrorCode.INSTANCE_NOT_FOUND, "no such instance", hint=hint, field="instance")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
 from typing import Protocol
 
 import msgspec
@@ -23,7 +24,7 @@ from jackin_memd.storage.connection import Sync
 from jackin_memd.storage.instance_schema import INSTANCE_SCHEMA
 from jackin_memd.storage.registry import REGISTRY_SCHEMA, Registered
 from jackin_memd.storage.request_keys import Keyed, Repeated, RequestKey, find_answer
-from jackin_memd.wire.errors import MemdError
+from jackin_memd.wire.errors import ErrorCode, MemdError
 from jackin_memd.wire.instances import (
     Instance,
     InstanceGetParams,
@@ -41,8 +42,15 @@ from jackin_memd.wire.vocab import Container
 class Doors(Protocol):
     """The instances' own sockets."""
 
+    def bind(self, container: Container) -> None:
+        """Make the instance's socket, where it is not there. Connections to it wait.
+
+        Raises MemdError.
+        """
+        ...
+
     def open(self, container: Container) -> None:
-        """Serve the instance's socket. Raises MemdError."""
+        """`bind`, and let connections in. Raises MemdError."""
         ...
 
     async def close(self, container: Container) -> None:
@@ -79,7 +87,7 @@ class Instances:
         """instance.load"""
         container = parse_container(params.container)
         key = self._key("instance.load", params, params.idempotency_key, session)
-        async with self._busy[container]:
+        async with self._alone(container):
             repeated = await self._repeated(key)
             if repeated is not None:
                 return msgspec.json.decode(repeated.answer, type=Instance)
@@ -88,43 +96,47 @@ class Instances:
                 role_key=params.role_key,
                 agent_runtime=params.agent_runtime,
             )
-            return await self._load(container, claim, key)
+            known = self._table.get(container)
+            identity = self._identify(container, claim, known)
+            database = known.database if known else self._database(container)
+            try:
+                entry = await self._prepare(container, identity, database, known)
+                answer = self._describe(entry)
+                await self._commit(lambda c: registry.upsert(c, entry.registered), key, answer)
+            except BaseException:
+                if known is None or not known.serving:
+                    await self._take_back(container, database)
+                raise
+            await self._serve(entry)
+            return answer
 
-    async def _load(self, container: Container, claim: Claim, key: RequestKey | None) -> Instance:
-        known = self._table.get(container)
-        identity = self._identify(container, claim, known)
+    async def _prepare(
+        self, container: Container, identity: Identity, database: Database, known: Entry | None
+    ) -> Entry:
+        """All that can fail: the folder, the database, the socket."""
         instance_files.check_socket_path(self._home, container)
         private_dir(self._home.instance_dir(container))
-        database = known.database if known else self._database(container)
-        try:
-            epoch = await database.load()
-            self._doors.open(container)
-            entry = Entry(
-                Registered(
-                    container=container,
-                    identity=identity,
-                    database_id=epoch,
-                    loaded=True,
-                    loaded_at=known.registered.loaded_at if known else self._clock(),
-                ),
-                database,
-            )
-            answer = self._describe(entry)
-            await self._commit(lambda c: registry.upsert(c, entry.registered), key, answer)
-        except BaseException:
-            if known is None or not known.serving:
-                await self._take_back(container, database, known)
-            raise
-        self._table.enter(entry)
-        await self._table.tell_served(entry)
-        return answer
+        epoch = await database.load()
+        self._doors.bind(container)
+        registered = Registered(
+            container=container,
+            identity=identity,
+            database_id=epoch,
+            loaded=True,
+            loaded_at=known.registered.loaded_at if known else self._clock(),
+        )
+        return Entry(registered, database)
 
-    async def _take_back(
-        self, container: Container, database: Database, known: Entry | None
-    ) -> None:
+    async def _serve(self, entry: Entry) -> None:
+        """The registry has it: from here on calls find it."""
+        self._table.enter(entry)
+        self._doors.open(entry.container)
+        await self._table.tell_served(entry)
+
+    async def _take_back(self, container: Container, database: Database) -> None:
         with trio.CancelScope(shield=True):  # bounded by the drain and SQLite's busy timeout
             await self._doors.close(container)
-            if known is None:
+            if self._table.get(container) is None:
                 await self._pool.remove(database)
 
     async def unload(self, params: InstanceUnloadParams, session: Session) -> Instance:
@@ -134,15 +146,14 @@ class Instances:
         if repeated is not None:
             return msgspec.json.decode(repeated.answer, type=Instance)
         container = self._table.find(params.instance, session.principal).container
-        async with self._busy[container]:
+        async with self._alone(container):
             entry = self._table.find(container, session.principal)
             unloaded = msgspec.structs.replace(entry.registered, loaded=False)
             answer = self._describe(Entry(unloaded, entry.database))
             await self._commit(lambda c: registry.upsert(c, unloaded), key, answer)
             entry.registered = unloaded
-            await self._stop_serving(entry, "UNLOADED", f"{container} was unloaded")
             entry.failure = entry.door_problem = None
-            await entry.database.close()
+            await self._stop_serving(entry, "UNLOADED", f"{container} was unloaded")
             return answer
 
     async def purge(self, params: InstancePurgeParams, session: Session) -> InstancePurgeResult:
@@ -152,13 +163,14 @@ class Instances:
         if repeated is not None:
             return msgspec.json.decode(repeated.answer, type=InstancePurgeResult)
         container = self._table.find(params.instance, session.principal).container
-        async with self._busy[container]:
+        async with self._alone(container):
             entry = self._table.find(container, session.principal)
+            entry.failure = _half_purged(container)  # until the last step is done
             await self._stop_serving(entry, "PURGED", f"{container} was purged")
-            await self._pool.remove(entry.database)
             removed = instance_files.remove(self._home, container)
             answer = InstancePurgeResult(container=container, removed=removed)
             await self._commit(lambda c: registry.delete(c, container), key, answer)
+            await self._pool.remove(entry.database)
             self._table.leave(container)
             return answer
 
@@ -233,6 +245,18 @@ class Instances:
     async def _stop_serving(self, entry: Entry, code: str, message: str) -> None:
         self._table.tell_gone(entry, code, message)
         await self._doors.close(entry.container)
+        await entry.database.close()
+
+    @asynccontextmanager
+    async def _alone(self, container: Container) -> AsyncIterator[None]:
+        """One change of an instance's life at a time."""
+        lock = self._busy[container]
+        async with lock:
+            try:
+                yield
+            finally:
+                if not lock.statistics().tasks_waiting:
+                    self._busy.pop(container, None)
 
     def _key(
         self, method: str, params: msgspec.Struct, key: str | None, session: Session
@@ -272,6 +296,14 @@ class Instances:
         )
 
 
+def _half_purged(container: Container) -> MemdError:
+    return MemdError(
+        ErrorCode.INSTANCE_FOLDER_MISSING,
+        f"the purge of {container} has begun and not ended",
+        hint=f"run it again: jackin-mem instance purge {container}",
+    )
+
+
 class _RegistryChange(msgspec.Struct, frozen=True):
     """A change of the registry, with the answer that a repeat of the call gets."""
 
@@ -289,5 +321,3 @@ class _RegistryChange(msgspec.Struct, frozen=True):
     def _first(self, connection: registry.Connection) -> msgspec.Struct:
         self.change(connection)
         return self.answer
-
-

@@ -37,17 +37,13 @@ class StatusService:
         self._clock = clock
         self.stream = Stream("status", table, _fetch_after)
 
-    def record(
-        self, params: StatusRecordParams, session: Session
-    ) -> Pending[StatusRecordResult]:
+    def record(self, params: StatusRecordParams, session: Session) -> Pending[StatusRecordResult]:
         """status.record"""
         entry = self._table.serving(params.instance, session.principal)
         now = self._clock()
         rows = _new_rows(params, now)
         write = Append(rows)
-        key = request_key(
-            "status.record", params, params.idempotency_key, session.principal, now
-        )
+        key = request_key("status.record", params, params.idempotency_key, session.principal, now)
         pending = entry.database.write(write if key is None else Keyed(key, write.apply, len(rows)))
 
         def durable(outcome: int | Repeated) -> StatusRecordResult:

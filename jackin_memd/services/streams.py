@@ -228,9 +228,7 @@ class Subscription:
         if page.more:
             self._due[container] = None
 
-    async def _deliver(
-        self, id_: str, container: Container, place: Place, page: FeedPage
-    ) -> None:
+    async def _deliver(self, id_: str, container: Container, place: Place, page: FeedPage) -> None:
         if page.missed:
             skipped = Place(place.epoch, place.row_id + page.missed)
             reason = "the rows left the table's rolling window before they were read"

@@ -61,7 +61,7 @@ def begin_wal(connection: apsw.Connection) -> None:
             f"the database can't be put in WAL mode (it stays in {mode})",
             hint="the file system must allow shared memory maps; use a local disk",
         )
-    connection.execute(f"PRAGMA journal_size_limit={_WAL_LIMIT_BYTES}").get
+    connection.execute(f"PRAGMA journal_size_limit={_WAL_LIMIT_BYTES}").fetchall()
 
 
 def open_reader(path: Path) -> apsw.Connection:
@@ -84,8 +84,8 @@ def make_private(path: Path) -> None:
 
     By path: opening the file would drop SQLite's locks when it is closed.
     """
-    if os.stat(path).st_mode & 0o077:
-        os.chmod(path, 0o600)  # noqa: PTH101 - by path, never through a descriptor
+    if path.stat().st_mode & 0o077:
+        path.chmod(0o600)
 
 
 class FileIdentity(msgspec.Struct, frozen=True):
@@ -116,7 +116,7 @@ class FileIdentity(msgspec.Struct, frozen=True):
 
 def _identity(path: str) -> tuple[int, int] | None:
     try:
-        status = os.stat(path, follow_symlinks=False)
+        status = os.stat(path, follow_symlinks=False)  # noqa: PTH116 - once a commit: no Path
     except FileNotFoundError:
         return None
     return status.st_dev, status.st_ino
@@ -138,7 +138,7 @@ def close(connection: apsw.Connection, *, replaced: bool = False) -> None:
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         _persist_wal(connection)
     else:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").get
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     connection.close()
 
 

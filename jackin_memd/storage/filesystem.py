@@ -8,7 +8,6 @@ Source: https://sqlite.org/wal.html, "all processes must be on the same host".
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -79,7 +78,7 @@ class MountGuard:
 
     def check(self, folder: Path) -> None:
         """Raises MemdError (FILESYSTEM_UNSUPPORTED). `folder` must be resolved."""
-        device = os.stat(folder).st_dev
+        device = folder.stat().st_dev
         if device in self._accepted:
             return
         mount = mount_of(folder, read_mounts())

@@ -155,7 +155,7 @@ def shape(connection: apsw.Connection) -> Shape:
 
 def _columns(connection: apsw.Connection, table: str) -> Shape:
     columns = connection.execute(
-        "SELECT name, type, \"notnull\", dflt_value, pk, hidden FROM pragma_table_xinfo(?)",
+        'SELECT name, type, "notnull", dflt_value, pk, hidden FROM pragma_table_xinfo(?)',
         (table,),
     )
     found = {f"table {table}": "present"}
@@ -181,10 +181,12 @@ _MAX_NAMED = 10
 
 def _mismatch(what: str, differences: Sequence[str]) -> MemdError:
     shown = "; ".join(differences[:_MAX_NAMED])
-    more = len(differences) - _MAX_NAMED
+    if len(differences) > _MAX_NAMED:
+        shown += f"; {len(differences) - _MAX_NAMED} more"
     return MemdError(
         ErrorCode.DATABASE_SCHEMA_MISMATCH,
-        f"{what} is not what its version promises: {shown}" + (f"; {more} more" if more > 0 else ""),
+        f"{what} is not what its version promises: {shown}"
+        + (f"; {more} more" if more > 0 else ""),
         hint="another program changed it: restore a backup, or purge the instance",
         details={"differences": list(differences[:_MAX_NAMED])},
     )

@@ -70,9 +70,7 @@ def page(
     return _bounded(found, max_bytes)
 
 
-def after(
-    connection: apsw.Connection, row_id: int, limit: int, max_bytes: int
-) -> list[StatusRow]:
+def after(connection: apsw.Connection, row_id: int, limit: int, max_bytes: int) -> list[StatusRow]:
     """Rows of ids above `row_id`, oldest first, until either bound is reached."""
     found = connection.execute(
         f"SELECT {_COLUMNS} FROM status_log WHERE id > ? ORDER BY id LIMIT ?",  # noqa: S608

@@ -61,7 +61,6 @@ def check_length(path: Path) -> None:
         raise MemdError(
             ErrorCode.SOCKET_PATH_TOO_LONG,
             f"the socket path {path} has {size} bytes; the system allows {MAX_SOCKET_PATH_BYTES}",
-            hint=f"set {HOME_VARIABLE} to a shorter path "
-            "for every program that uses this home",
+            hint=f"set {HOME_VARIABLE} to a shorter path for every program that uses this home",
             details={"bytes": size, "limit_bytes": MAX_SOCKET_PATH_BYTES},
         )
