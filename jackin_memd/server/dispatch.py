@@ -64,9 +64,7 @@ def _unknown(name: str) -> MemdError:
     return MemdError(
         ErrorCode.METHOD_NOT_FOUND,
         f"there is no method {name!r}",
-        hint=f"did you mean {near[0]}? rpc.discover lists all"
-        if near
-        else "rpc.discover lists all",
+        hint=f"{hint}rpc.discover lists all",
     )
 
 

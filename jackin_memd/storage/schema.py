@@ -185,8 +185,7 @@ def _mismatch(what: str, differences: Sequence[str]) -> MemdError:
         shown += f"; {len(differences) - _MAX_NAMED} more"
     return MemdError(
         ErrorCode.DATABASE_SCHEMA_MISMATCH,
-        f"{what} is not what its version promises: {shown}"
-        + (f"; {more} more" if more > 0 else ""),
+        f"{what} is not what its version promises: {shown}",
         hint="another program changed it: restore a backup, or purge the instance",
         details={"differences": list(differences[:_MAX_NAMED])},
     )
