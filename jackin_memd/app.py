@@ -17,6 +17,7 @@ from jackin_memd.host.config import Settings
 from jackin_memd.host.locks import HeldLock
 from jackin_memd.host.paths import Home
 from jackin_memd.host.process import make_private, raise_file_limit
+from jackin_memd.server.binding import answers
 from jackin_memd.server.dispatch import Dispatcher
 from jackin_memd.server.listening import Door, Listening
 from jackin_memd.services.daemon import DaemonService
@@ -29,7 +30,7 @@ from jackin_memd.wire.errors import ErrorCode, MemdError
 
 log = logging.getLogger(__name__)
 
-#: A stopping predecessor holds the lock while it drains.
+#: A stopping predecessor takes no calls and holds the lock while it drains.
 LOCK_WAIT_S = 15.0
 _LOCK_POLL_S = 0.05
 
@@ -55,7 +56,8 @@ def _sole_daemon(home: Home) -> Iterator[HeldLock]:
             lock = HeldLock(home.lock)
             break
         except BlockingIOError:
-            if time.monotonic() > deadline:
+            # One that answers is there to stay; one that does not may be draining.
+            if answers(home.operator_socket) or time.monotonic() > deadline:
                 raise MemdError(
                     ErrorCode.DAEMON_RUNNING,
                     f"another daemon holds {home.lock}",

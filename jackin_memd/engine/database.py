@@ -216,23 +216,19 @@ class Database:
             self._check_folder(self.path.parent)
             connection = connections.open_writer(self.path, self._sync, create=self._may_create)
             try:
-                self.epoch = self._accept(prepare(connection, self._schema, what=self.what))
-                connections.make_private(self.path)
+                self.epoch = prepare(
+                    connection,
+                    self._schema,
+                    what=self.what,
+                    create=self._may_create,
+                    expected=self.epoch,
+                )
                 self._identity = FileIdentity.of(self.path)
             except BaseException:
                 connection.close()
                 raise
             self._connection = connection
         return self._connection
-
-    def _accept(self, epoch: Epoch) -> Epoch:
-        if self.epoch is not None and epoch != self.epoch:
-            raise MemdError(
-                ErrorCode.DATABASE_REPLACED,
-                f"{self.what} is not the database that was loaded",
-                hint="load the instance again if this file is meant, or put the right one back",
-            )
-        return epoch
 
     def _verify(self) -> None:
         """Before any acknowledgement: the file is still the one at its path."""

@@ -67,12 +67,11 @@ class Feed:
         """The table was read and has rows up to `row_id`."""
         self._head = max(row_id, self._head or 0)
 
-    async def known_head(self) -> int:
-        """The newest committed id, from the table where nothing was committed yet."""
-        if self._head is None:
-            self.saw_head((await self._fetch(2**63 - 1, 1, 1)).newest_id)
-        assert self._head is not None
-        return self._head
+    async def span(self) -> tuple[int, int]:
+        """The oldest and the newest id of the table; (1, 0) where it has no row."""
+        table = await self._fetch(2**63 - 1, 1, 1)
+        self.saw_head(table.newest_id)
+        return table.oldest_id, table.newest_id
 
     def follow(self, key: object, wake: Callable[[], None]) -> None:
         self._followers[key] = wake

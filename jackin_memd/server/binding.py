@@ -66,12 +66,12 @@ def _clear(path: Path) -> None:
         return
     if not stat.S_ISSOCK(mode):
         raise _occupied(path, "something that is not a socket is there")
-    if _answers(path):
+    if answers(path):
         raise _occupied(path, "another program listens there")
     path.unlink(missing_ok=True)
 
 
-def _answers(path: Path) -> bool:
+def answers(path: Path) -> bool:
     """Whether anything listens. A full backlog (EAGAIN) counts as listening."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.setblocking(False)

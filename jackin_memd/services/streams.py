@@ -148,38 +148,31 @@ class Subscription:
         # Following begins before the head is read: a row committed in between is
         # then due, and the place says whether it is new.
         feed.follow(self, lambda: self._mark_due(container))
-        head = await feed.known_head()
+        oldest, head = await feed.span()
         epoch = feed.epoch
         assert epoch is not None
-        place = self._start_place(container, epoch, head, after, start)
+        cursor = self._cursor_of(container, after)
+        place = Place(epoch, head if after is None and start is Start.NOW else oldest - 1)
+        if cursor is not None:
+            row_id = place_in(cursor, epoch, head)
+            if row_id is None:
+                place = Place(epoch, oldest - 1)
+                reason = "the database was made anew or put back from a backup; it starts again"
+                self._tell(lambda id_: _gap(id_, container, place, None, reason))
+            else:
+                place = Place(epoch, row_id)
         self._places[container] = place
         self._feeds[container] = feed
         if place.row_id < head:
             self._mark_due(container)
-        if after is None and start is Start.NOW:
+        elif cursor is None:
             self._tell(lambda id_: _rows(id_, container, place, []))
 
-    def _start_place(
-        self,
-        container: Container,
-        epoch: Epoch,
-        head: int,
-        after: dict[str, str] | None,
-        start: Start,
-    ) -> Place:
-        if (stood := self._places.get(container)) is not None:
-            asked: str | None = make_cursor(stood.epoch, stood.row_id)
-        elif after is None:
-            return Place(epoch, head if start is Start.NOW else 0)
-        else:
-            asked = after.get(container)
-        row_id = place_in(asked, epoch, head) if asked is not None else 0
-        if row_id is not None:
-            return Place(epoch, row_id)
-        place = Place(epoch, 0)
-        reason = "the database was made anew or put back from a backup; its rows start again"
-        self._tell(lambda id_: _gap(id_, container, place, None, reason))
-        return place
+    def _cursor_of(self, container: Container, after: dict[str, str] | None) -> str | None:
+        stood = self._places.get(container)
+        if stood is not None:
+            return make_cursor(stood.epoch, stood.row_id)
+        return after.get(container) if after is not None else None
 
     def leave(self, container: Container, code: str, message: str) -> None:
         feed = self._feeds.pop(container, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from enum import Enum
 from pathlib import Path
 
@@ -41,12 +42,15 @@ def open_writer(path: Path, sync: Sync, *, create: bool) -> apsw.Connection:
     """The one connection that writes `path`.
 
     The folder must be resolved: no symlink may be left in the path. The
-    journal mode is not touched yet, see `begin_wal`.
+    journal mode is not touched yet, see `begin_wal`. The files are the owner's
+    alone before anything is in them, whatever the umask. Raises OSError too.
     """
     flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOFOLLOW
     if create:
         flags |= apsw.SQLITE_OPEN_CREATE
+        _create_private(path)
     connection = apsw.Connection(os.fspath(path), flags=flags, statementcachesize=_STATEMENTS)
+    make_private(path)
     _configure(connection)
     connection.execute(f"PRAGMA synchronous={sync.value.upper()}")
     return connection
@@ -79,13 +83,31 @@ def _configure(connection: apsw.Connection) -> None:
     connection.execute(f"PRAGMA foreign_keys=ON; PRAGMA cache_size=-{_CACHE_KIB}")
 
 
-def make_private(path: Path) -> None:
-    """0600 for a database that was created under another umask.
+def _create_private(path: Path) -> None:
+    """Make the file where there is none: SQLite would let the umask decide its mode.
 
-    By path: opening the file would drop SQLite's locks when it is closed.
+    The one descriptor of a database that is not SQLite's: it is of a file that
+    did not exist, so no lock can be dropped by closing it.
     """
-    if path.stat().st_mode & 0o077:
-        path.chmod(0o600)
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except OSError:
+        pass  # it is there, or SQLite will say why it can't be
+
+
+def make_private(path: Path) -> None:
+    """0600 for a database and side files that were created under another umask.
+    SQLite gives the side files that it makes the mode of the database.
+
+    By path: opening a file would drop SQLite's locks when it is closed.
+    """
+    for file in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
+        try:
+            mode = file.lstat().st_mode
+        except FileNotFoundError:
+            continue
+        if stat.S_ISREG(mode) and mode & 0o077:
+            file.chmod(0o600)
 
 
 class FileIdentity(msgspec.Struct, frozen=True):
@@ -117,7 +139,7 @@ class FileIdentity(msgspec.Struct, frozen=True):
 def _identity(path: str) -> tuple[int, int] | None:
     try:
         status = os.stat(path, follow_symlinks=False)  # noqa: PTH116 - once a commit: no Path
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     return status.st_dev, status.st_ino
 

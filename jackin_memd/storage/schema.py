@@ -7,6 +7,7 @@ is named and refused. Pending migrations run in one transaction.
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Sequence
 
@@ -19,6 +20,10 @@ from jackin_memd.wire.errors import ErrorCode, MemdError
 
 _VERSION = "schema_version"
 _EPOCH = "database_id"
+
+#: Nine digits: more than there will ever be, few enough to be read.
+_VERSION_FORM = re.compile(r"[1-9][0-9]{0,8}\Z")
+_EPOCH_FORM = re.compile(r"[0-9a-f]{16}\Z")
 
 
 class Migration(msgspec.Struct, frozen=True):
@@ -37,13 +42,42 @@ class Schema(msgspec.Struct, frozen=True):
         return len(self.migrations)
 
 
-def prepare(connection: apsw.Connection, schema: Schema, *, what: str) -> Epoch:
-    """Make, migrate or accept the database; return its epoch.
+def prepare(
+    connection: apsw.Connection,
+    schema: Schema,
+    *,
+    what: str,
+    create: bool,
+    expected: Epoch | None = None,
+) -> Epoch:
+    """Migrate or accept the database, or make it where `create` says so; return its
+    epoch, which must be the expected one.
 
     A file that is refused keeps its bytes. Raises MemdError (DATABASE_TOO_NEW,
-    DATABASE_SCHEMA_MISMATCH, MIGRATION_FAILED).
+    DATABASE_SCHEMA_MISMATCH, DATABASE_REPLACED, MIGRATION_FAILED).
     """
     connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+    version, epoch = _recognise(connection, schema, what)
+    if expected is not None and epoch != expected:
+        raise MemdError(
+            ErrorCode.DATABASE_REPLACED,
+            f"{what} is not the database that was loaded",
+            hint="load the instance again if this file is meant, or put the right one back",
+        )
+    if not version:
+        if not create:
+            raise _mismatch(what, ["it is empty"])
+        begin_wal(connection)  # from its first table on
+    if version < schema.version or epoch is None:
+        epoch = _migrate(connection, schema, version, what)
+    if version:
+        begin_wal(connection)  # last, so that a failed migration leaves the mode as well
+    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+    return epoch
+
+
+def _recognise(connection: apsw.Connection, schema: Schema, what: str) -> tuple[int, Epoch | None]:
+    """Version and epoch of a file that is what they promise; (0, None) of an empty one."""
     version = _read_version(connection, what)
     if version > schema.version:
         raise MemdError(
@@ -52,53 +86,77 @@ def prepare(connection: apsw.Connection, schema: Schema, *, what: str) -> Epoch:
             hint="run the newer jackin-memd that wrote it, or restore an older backup",
             details={"found": version, "known": schema.version},
         )
-    if version:
-        _compare(connection, schema, version, what)
-    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
-    begin_wal(connection)
-    if version < schema.version:
-        _migrate(connection, schema, version, what)
-    return Epoch(str(connection.execute("SELECT value FROM _meta WHERE key=?", (_EPOCH,)).get))
+    if not version:
+        return 0, None
+    _compare(connection, schema, version, what)
+    return version, _read_epoch(connection, what)
 
 
 def _read_version(connection: apsw.Connection, what: str) -> int:
-    tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_schema")}
-    if not tables:
+    names = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema")]
+    if not names:
         return 0
-    if "_meta" not in tables:
+    columns = connection.execute("SELECT name FROM pragma_table_info('_meta')")
+    if not {"key", "value"} <= {name for (name,) in columns}:
         raise _mismatch(what, ["table _meta is missing, so it is not a database of jackin-memd"])
-    text = connection.execute("SELECT value FROM _meta WHERE key=?", (_VERSION,)).get
-    if not (isinstance(text, str) and text.isascii() and text.isdigit() and int(text) > 0):
+    text = _read_meta(connection, _VERSION)
+    if not (isinstance(text, str) and _VERSION_FORM.match(text)):
         raise _mismatch(what, ["_meta.schema_version is not a positive number"])
     return int(text)
 
 
-def _migrate(connection: apsw.Connection, schema: Schema, version: int, what: str) -> None:
-    pending = schema.migrations[version:]
-    current = pending[0].name
+def _read_epoch(connection: apsw.Connection, what: str) -> Epoch | None:
+    """None where another program made the file."""
+    text = _read_meta(connection, _EPOCH)
+    if text is None:
+        return None
+    if not (isinstance(text, str) and _EPOCH_FORM.match(text)):
+        raise _mismatch(what, ["_meta.database_id is not 16 hexadecimal digits"])
+    return Epoch(text)
+
+
+def _read_meta(connection: apsw.Connection, key: str) -> object:
+    return connection.execute("SELECT value FROM _meta WHERE key=?", (key,)).get
+
+
+def _migrate(connection: apsw.Connection, schema: Schema, version: int, what: str) -> Epoch:
+    current = "the database's id"
+    connection.execute("BEGIN IMMEDIATE")
     try:
-        with connection:
-            for migration in pending:
-                current = migration.name
-                _apply(connection, migration)
-            connection.execute(
-                "INSERT INTO _meta(key, value) VALUES (?, ?) "
-                "ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-                (_VERSION, str(schema.version)),
-            )
-            connection.execute(
-                "INSERT INTO _meta(key, value) VALUES (?, ?) ON CONFLICT (key) DO NOTHING",
-                (_EPOCH, secrets.token_hex(8)),
-            )
-    except apsw.FullError:
-        raise  # the disk's fault, not the migration's; translated as such
+        for migration in schema.migrations[version:]:
+            current = migration.name
+            _apply(connection, migration)
+        epoch = _stamp(connection, schema)
+        connection.execute("COMMIT")
     except apsw.Error as error:
+        if connection.in_transaction:  # a failed disk makes SQLite undo it by itself
+            connection.execute("ROLLBACK")
+        if isinstance(error, _NO_FAULT_OF_THE_MIGRATION):
+            raise
         raise MemdError(
             ErrorCode.MIGRATION_FAILED,
             f"migration {current!r} of {what} failed ({error}); the file is as it was",
             hint="keep the file, run the build that wrote it, and report this message",
             details={"from_version": version, "to_version": schema.version},
         ) from error
+    return epoch
+
+
+_NO_FAULT_OF_THE_MIGRATION = (apsw.FullError, apsw.IOError, apsw.ReadOnlyError, apsw.BusyError)
+
+
+def _stamp(connection: apsw.Connection, schema: Schema) -> Epoch:
+    """Write the version, and an epoch where there is none."""
+    connection.execute(
+        "INSERT INTO _meta(key, value) VALUES (?, ?) "
+        "ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+        (_VERSION, str(schema.version)),
+    )
+    connection.execute(
+        "INSERT INTO _meta(key, value) VALUES (?, ?) ON CONFLICT (key) DO NOTHING",
+        (_EPOCH, secrets.token_hex(8)),
+    )
+    return Epoch(str(_read_meta(connection, _EPOCH)))
 
 
 def _apply(connection: apsw.Connection, migration: Migration) -> None:

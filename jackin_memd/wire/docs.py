@@ -176,7 +176,7 @@ def _types_of(methods: Iterable[Method]) -> list[type[Any]]:
 def _attribute_notes(type_: type[Any]) -> dict[str, str]:
     """The texts below a struct's fields, which do not exist at run time."""
     (definition,) = ast.parse(inspect.getsource(type_)).body
-    assert isinstance(definition, ast.ClassDef)  # noqa: S101 - a struct's source is a class
+    assert isinstance(definition, ast.ClassDef)
     notes = {}
     for field, below in zip(definition.body, definition.body[1:], strict=False):
         if (

@@ -52,6 +52,9 @@ class FrameDecoder:
         if self._broken:
             raise RuntimeError("fed after a framing error")
         buffer = self._buffer
+        length = len(data) - PREFIX_BYTES
+        if not buffer and 0 < length <= self._max and int.from_bytes(data[:4], "big") == length:
+            return [data[PREFIX_BYTES:]]  # mostly what comes is one whole frame
         buffer += data
         frames: list[bytes] = []
         start = 0
