@@ -81,6 +81,7 @@ class _IdOnly(msgspec.Struct, frozen=True):
 
 _envelope_decoder = msgspec.json.Decoder(Envelope)
 _batch_decoder = msgspec.json.Decoder(list[Raw])
+_raw_decoder = msgspec.json.Decoder(Raw)
 _id_decoder = msgspec.json.Decoder(_IdOnly)
 
 
@@ -122,8 +123,33 @@ def decode_envelope(payload: bytes | Raw) -> Envelope:
     if _encoder.encode(envelope) != bytes(payload):
         # `params` and `result` are still bytes: whoever decodes them looks inside.
         strict = _outermost if isinstance(envelope.error, UnsetType) else _everywhere
-        _refuse_duplicate_keys(bytes(payload), strict, ErrorCode.INVALID_REQUEST)
+        _refuse_duplicate_keys(_skeleton(payload, envelope), strict, ErrorCode.INVALID_REQUEST)
     return envelope
+
+
+#: Below this, looking through a value costs less than cutting it out.
+_LONG = 1024
+
+
+def _skeleton(payload: bytes | Raw, envelope: Envelope) -> bytes:
+    """The message with its long values cut out, where that leaves valid JSON.
+
+    The strict look at the outermost keys takes 90 ns a byte; a frame of 4 MiB
+    would hold the event loop for a third of a second.
+    """
+    whole = cut = bytes(payload)
+    for value in (envelope.params, envelope.result):
+        if not isinstance(value, UnsetType) and len(bytes(value)) > _LONG:
+            cut = cut.replace(bytes(value), b"null")
+    return cut if _is_json(cut) else whole
+
+
+def _is_json(payload: bytes) -> bool:
+    try:
+        _raw_decoder.decode(payload)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
 
 
 def readable_id(payload: bytes | Raw) -> RequestId | None:
