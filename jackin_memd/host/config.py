@@ -33,8 +33,8 @@ class DurabilitySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
 
 
 class LimitSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    frame_bytes: Annotated[int, Meta(ge=1024, le=256 * 1024 * 1024)] = 4 * 1024 * 1024
-    """The longest frame, in both directions."""
+    frame_bytes: Annotated[int, Meta(ge=2 * 1024 * 1024, le=256 * 1024 * 1024)] = 4 * 1024 * 1024
+    """The longest frame, in both directions. A page of rows may take 1 MiB of it."""
     batch_calls: Annotated[int, Meta(ge=1, le=100_000)] = 1000
     """Entries of one JSON-RPC batch."""
     connections: Annotated[int, Meta(ge=1, le=100_000)] = 1024
@@ -89,7 +89,7 @@ def read_settings(folder: Path) -> Settings:
         raise _invalid(path, str(error)) from error
     try:
         return msgspec.convert(tomllib.loads(text), Settings)
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+    except (tomllib.TOMLDecodeError, RecursionError, msgspec.ValidationError) as error:
         raise _invalid(path, str(error)) from error
 
 

@@ -7,18 +7,19 @@ always be asked who it is, stopped and replaced.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from jackin_memd.wire.codec import Int64
-from jackin_memd.wire.vocab import Channel, Role
+from jackin_memd.wire.vocab import ONE_LINE_OR_NONE, Channel, Role
 
 
 class HelloParams(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     protocol_version: Int64
     """The version that the caller speaks; it must equal the daemon's."""
-    build: str = ""
+    build: Annotated[str, Meta(max_length=128, pattern=ONE_LINE_OR_NONE)] = ""
     """Name and version of the calling program, for logs and messages."""
     role: Role = Role.OPERATOR
     """`observer` gives up the right to write, for this connection."""

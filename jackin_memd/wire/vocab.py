@@ -38,6 +38,8 @@ class Role(Enum):
 #: A word or label: one line of text, so no control characters and no NUL.
 ONE_LINE = r"^[^\x00-\x1f\x7f\u2028\u2029]+\Z"
 
+ONE_LINE_OR_NONE = r"^[^\x00-\x1f\x7f\u2028\u2029]*\Z"
+
 InstanceRef = Annotated[
     str,
     Meta(

@@ -275,7 +275,7 @@ def _(info: inspect.StrType, path: str) -> Iterator[_Bad]:
 @_bad_inside.register(inspect.EnumType)
 @_bad_inside.register(inspect.LiteralType)
 def _(info: Any, path: str) -> Iterator[_Bad]:
-    for text in ("no such word", "", "x" * 100_000):
+    for text in ("no such word", "", "Object contains unknown field `x`", "x" * 100_000):
         yield _invalid(f"{path}: {text[:20]!r}", _text(text), path)
 
 

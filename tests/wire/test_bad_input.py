@@ -66,6 +66,26 @@ def test_every_other_method_is_tried_with_unknown_fields(name: str) -> None:
     assert "unknown no_such_field" in labels
 
 
+#: Text parameters that take any characters: each is only compared, never stored.
+FREE_TEXT = {
+    "hello build", "status.list before", "status.subscribe after[]",
+    "subscription.cancel subscription",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_text_parameter_refuses_control_characters_or_is_known_to_be_free(name: str) -> None:
+    labels = {bad.label for bad in bad_params(METHODS[name])}
+    texts = {
+        label.removesuffix(": invalid UTF-8")
+        for label in labels
+        if label.endswith(": invalid UTF-8") and f"{label.split(':')[0]}: '\\n'" not in labels
+    }
+    lax = {path for path in texts if f"{path}: 'a\\x00b'" not in labels}
+    lax = {path for path in lax if not path.endswith("metadata")}  # any JSON, not a text
+    assert {f"{name} {path}" for path in lax} <= FREE_TEXT
+
+
 class Inner(msgspec.Struct, forbid_unknown_fields=True):
     word: Annotated[str, Meta(min_length=1, max_length=3, pattern=ONE_LINE)]
 

@@ -137,6 +137,41 @@ def test_only_the_replies_that_do_not_fit_the_batchs_frame_are_replaced() -> Non
     assert [reply["id"] for reply in replies(sent)] == [1, 2, 3]
 
 
+def test_the_last_reply_may_take_all_the_room_that_is_left() -> None:
+    peer = Peer(answers=False, max_frame_bytes=3000)
+    *early, last = calls(peer.receive_data(batch(*numbered(1, 2, 3))))
+    for call in early:
+        peer.result(call, "x")
+    assert codes(peer.result(last, "x" * 2700)) == ["ok"] * 3
+
+
+def test_a_batchs_frame_is_filled_to_its_last_byte_and_not_beyond() -> None:
+    def sent(size: int) -> bytes:
+        peer = Peer(answers=False, max_frame_bytes=1000)
+        (call,) = calls(peer.receive_data(batch(request())))
+        return peer.result(call, "x" * size) or b""
+
+    around = len(payloads_of(sent(0))[0])
+    assert codes(sent(1000 - around)) == ["ok"]
+    assert codes(sent(1001 - around)) == ["REPLY_TOO_LARGE"]
+
+
+@pytest.mark.parametrize("number", [3, 7, 20])
+def test_the_smallest_limit_that_takes_a_batch_takes_its_refusals_to_the_byte(number: int) -> None:
+    def taken(limit: int) -> bytes | None:
+        """The frame of replies that would fit alone; None where the batch is refused."""
+        peer = Peer(answers=False, max_frame_bytes=limit)
+        events = peer.receive_data(batch(*numbered(*range(number))))
+        if not isinstance(events[0], Call):
+            return None
+        return [peer.result(call, "x" * (limit - 60)) for call in calls(events)][-1]
+
+    limit = next(limit for limit in range(500, 10_000) if taken(limit) is not None)
+    (payload,) = payloads_of(taken(limit) or b"")
+    assert len(json.loads(payload)) == number
+    assert len(payload) == limit
+
+
 def test_what_waits_for_a_batchs_last_reply_is_never_more_than_one_frame() -> None:
     peer = Peer(answers=False, max_frame_bytes=100_000)
     *most, last = calls(peer.receive_data(batch(*numbered(*range(200)))))

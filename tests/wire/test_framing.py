@@ -61,6 +61,7 @@ def test_any_split_of_any_bytes_gives_the_same_frames_and_the_same_refusal(
 def test_a_frame_of_exactly_the_limit_passes_and_one_byte_more_does_not() -> None:
     payload = b"x" * 100
     assert FrameDecoder(100).feed(frame(payload)) == [payload]
+    assert decoded(list(bytewise(frame(payload))), 100) == ([payload], None)
     broken = refused(FrameDecoder(99), frame(payload))
     assert broken.error.code is ErrorCode.FRAME_TOO_LARGE
     assert broken.error.details == {"limit_bytes": 99, "announced_bytes": 100}

@@ -149,6 +149,20 @@ def test_a_key_twice_in_the_envelope_is_refused_by_name(payload: bytes, field: s
     assert (event.error.code, event.error.field) == (ErrorCode.INVALID_REQUEST, field)
 
 
+SPACES = b" " * 2000
+
+
+@proves("wire-duplicate-keys")
+@pytest.mark.parametrize("member", [b"params", b"result"])
+def test_a_long_value_that_looks_like_what_is_between_two_keys_hides_none(member: bytes) -> None:
+    """Were the text of the value cut out wherever it stands, the two ids would be one key."""
+    between = b'" : 1 ,' + SPACES + b'"'
+    payload = b'{"jsonrpc":"2.0","id%bid":2,"%b":%b}' % (between, member, between)
+    (event,) = Peer(answers=True).receive_data(frame(payload))
+    assert isinstance(event, Refusal)
+    assert event.error.field == "id"
+
+
 @pytest.mark.parametrize("text", [b'{"a":{"a":{"a":1}}}', b'[{"a":1},{"a":1}]', b'{"a":1,"A":1}'])
 def test_the_same_key_in_different_objects_is_fine(text: bytes) -> None:
     assert outcome(value(text), space=b" ") is None
@@ -170,6 +184,14 @@ def test_json_nested_100_000_deep_is_refused(opening: bytes, closing: bytes, spa
         (event,) = Peer(answers=True).receive_data(frame(payload))
         assert isinstance(event, Refusal)
         assert event.error.code in {ErrorCode.PARSE_ERROR, ErrorCode.INVALID_REQUEST}
+
+
+def test_params_nested_without_end_are_refused_by_whoever_decodes_them_first() -> None:
+    decoders: list[msgspec.json.Decoder[Any]] = [DECODER, TOLERANT]
+    for decoder in decoders:
+        with pytest.raises(MemdError) as caught:
+            codec.decode_params(msgspec.Raw(value(b"[" * 100_000 + b"]" * 100_000)), decoder)
+        assert caught.value.code is ErrorCode.PARSE_ERROR
 
 
 @proves("wire-deep-nesting")
