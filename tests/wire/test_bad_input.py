@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -11,7 +13,7 @@ from msgspec import Meta, Raw
 from jackin_memd.wire.codec import decode_params
 from jackin_memd.wire.errors import MemdError
 from jackin_memd.wire.methods import METHODS, Effect, Method, Reach
-from jackin_memd.wire.vocab import ONE_LINE, Channel
+from jackin_memd.wire.vocab import ONE_LINE, ONE_LINE_OR_NONE, Channel
 from tests.support.proves import proves
 from tests.wire.bad_input import BadParams, bad_params, good_params
 
@@ -125,3 +127,18 @@ def test_every_kind_of_field_refuses_what_is_bad_for_it(bad: BadParams) -> None:
         decode_params(Raw(bad.raw), decoder(EVERYTHING))
     assert caught.value.code is bad.code
     assert caught.value.field == bad.field
+
+
+def test_a_line_with_control_characters_is_refused_in_words_not_with_a_pattern() -> None:
+    with pytest.raises(MemdError) as caught:
+        decode_params(Raw(b'{"instance":"a\\u0000b"}'), decoder(METHODS["status.latest"]))
+    assert caught.value.message == (
+        "Expected one line of text without control characters at instance"
+    )
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_words_for_a_refused_pattern_are_true_of_every_pattern(name: str) -> None:
+    schema = msgspec.json.encode(msgspec.json.schema(METHODS[name].params)).decode()
+    patterns = set(re.findall(r'"pattern":("(?:[^"\\]|\\.)*")', schema))
+    assert {json.loads(pattern) for pattern in patterns} <= {ONE_LINE, ONE_LINE_OR_NONE}
