@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jackin_memd import __version__
-from jackin_memd.wire.errors import MemdError
+from jackin_memd.wire.errors import ErrorCode, MemdError
 
 if TYPE_CHECKING:
     from jackin_memd.host.paths import Home
@@ -101,6 +101,11 @@ def _serve(options: argparse.Namespace) -> None:
         app.run(_home(options), settings, lambda: _tell_starter(options, b"ready\n"))
     except MemdError as error:
         _tell_starter(options, _as_line(error))
+        raise
+    except Exception as error:
+        what = f"it ended by a fault of its own ({type(error).__name__})"
+        fault = MemdError(ErrorCode.INTERNAL_ERROR, what, hint="its log has the traceback")
+        _tell_starter(options, _as_line(fault))
         raise
 
 
