@@ -31,6 +31,11 @@ class Link:
     def __init__(self, settings: Settings, deadline: float) -> None:
         self.session = Session(settings)
         self._socket = _connect(settings.path, deadline)
+        # Non-blocking with a poll where it must wait: a time-out set on the socket
+        # costs three more system calls for each call.
+        self._socket.setblocking(False)
+        self._readable = _poll_for(self._socket, select.POLLIN)
+        self._either = _poll_for(self._socket, select.POLLIN | select.POLLOUT)
         try:
             self.session.greeted(self.exchange(*self.session.begin_hello(), deadline))
         except BaseException:
@@ -76,10 +81,12 @@ class Link:
     def receive(self, deadline: float | None) -> None:
         """Wait for bytes and give them to the session. None waits for ever."""
         try:
-            self._arm(deadline)
+            _wait(self._readable, deadline)
             data = self._socket.recv(RECEIVE_BYTES)
         except TimeoutError:
             raise
+        except BlockingIOError:
+            return  # the poll was wrong, as it may be; whoever waits looks again
         except OSError:  # reset by the daemon, or closed by another thread of ours
             data = b""
         self.session.receive(data)
@@ -87,9 +94,10 @@ class Link:
     # -- sending ------------------------------------------------------------
 
     def _send(self, frame: bytes, deadline: float) -> None:
-        self._arm(deadline)
         try:
-            self._socket.sendall(frame)
+            sent = self._send_some(frame)
+            if sent < len(frame):
+                self._send_while_receiving(memoryview(frame)[sent:], deadline)
         except (BrokenPipeError, ConnectionResetError):
             pass  # the reason, if the daemon gave one before it closed, is still to be read
         except BaseException:
@@ -97,14 +105,12 @@ class Link:
             raise
 
     def _send_while_receiving(self, rest: memoryview, deadline: float) -> None:
-        poll = select.poll()
-        poll.register(self._socket, select.POLLIN | select.POLLOUT)
         try:
             while rest and self.session.over is None:
-                ready = sum(events for _, events in poll.poll(_left(deadline) * 1000))
+                ready = _wait(self._either, deadline)
                 if ready & ~select.POLLOUT:
                     self.receive(deadline)
-                elif ready:
+                else:
                     rest = rest[self._send_some(rest) :]
         except (BrokenPipeError, ConnectionResetError):
             pass
@@ -112,8 +118,7 @@ class Link:
             self._torn()
             raise
 
-    def _send_some(self, rest: memoryview) -> int:
-        self._socket.setblocking(False)
+    def _send_some(self, rest: bytes | memoryview) -> int:
         try:
             return self._socket.send(rest)
         except BlockingIOError:
@@ -124,8 +129,19 @@ class Link:
         self.session.fail(failures.closed(self.session.path))
         self.close()
 
-    def _arm(self, deadline: float | None) -> None:
-        self._socket.settimeout(None if deadline is None else _left(deadline))
+
+def _poll_for(connection: socket.socket, events: int) -> select.poll:
+    poll = select.poll()
+    poll.register(connection, events)
+    return poll
+
+
+def _wait(poll: select.poll, deadline: float | None) -> int:
+    """The events that are there. Raises TimeoutError at the deadline."""
+    ready = poll.poll(None if deadline is None else _left(deadline) * 1000)
+    if not ready:
+        raise TimeoutError
+    return ready[0][1]
 
 
 def _left(deadline: float) -> float:
