@@ -51,6 +51,7 @@ def run(home: Home, settings: Settings, ready: Callable[[], None]) -> None:
 @contextmanager
 def _sole_daemon(home: Home) -> Iterator[HeldLock]:
     deadline = time.monotonic() + LOCK_WAIT_S
+    waiting = False
     while True:
         try:
             lock = HeldLock(home.lock)
@@ -63,6 +64,9 @@ def _sole_daemon(home: Home) -> Iterator[HeldLock]:
                     f"another daemon holds {home.lock}",
                     hint="jackin-memd status shows it; jackin-memd stop ends it",
                 ) from None
+            if not waiting:
+                waiting = True
+                log.info("waiting for the daemon before this one to finish")
             time.sleep(_LOCK_POLL_S)
     with lock:
         yield lock
@@ -71,6 +75,7 @@ def _sole_daemon(home: Home) -> Iterator[HeldLock]:
 async def _serve(home: Home, settings: Settings, lock: HeldLock, ready: Callable[[], None]) -> None:
     stop = trio.Event()
     timeouts = settings.timeouts
+    ended: MemdError | None = None
     async with (
         database_pool(
             owned=lock.check,
@@ -81,24 +86,29 @@ async def _serve(home: Home, settings: Settings, lock: HeldLock, ready: Callable
     ):
         listening = Listening(home, settings, nursery)
         instances = _compose(home, settings, pool, listening, stop)
-        await instances.restore()
-        door = listening.open_operator()
-        nursery.start_soon(_stop_on_signal, stop)
-        nursery.start_soon(pool.close_idle)
-        watch = Watch(instances, lock, door, stop, timeouts.watch_s)
-        nursery.start_soon(watch.run)
-        gc.freeze()  # what start-up made stays; collecting it again and again is waste
-        log.info("serving %s", home.operator_socket)
-        ready()
-        await stop.wait()
-        log.info("stopping: finishing what was accepted")
+        try:
+            await instances.restore()
+            door = listening.open_operator()
+        except MemdError as error:
+            ended = error
+        else:
+            nursery.start_soon(_stop_on_signal, stop)
+            nursery.start_soon(pool.close_idle)
+            watch = Watch(instances, lock, door, stop, timeouts.watch_s)
+            nursery.start_soon(watch.run)
+            gc.freeze()  # what start-up made stays; collecting it again and again is waste
+            log.info("serving %s", home.operator_socket)
+            ready()
+            await stop.wait()
+            ended = watch.lost
+            log.info("stopping: finishing what was accepted")
         with trio.move_on_after(timeouts.drain_s) as drain:
             await listening.close_all()
         if drain.cancelled_caught:
             log.warning("some connections did not finish in %g s", timeouts.drain_s)
         nursery.cancel_scope.cancel()
-    if watch.lost is not None:
-        raise watch.lost
+    if ended is not None:
+        raise ended  # out here: a nursery would wrap it in a group
 
 
 def _compose(

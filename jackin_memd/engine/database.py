@@ -8,8 +8,10 @@ database can't starve the others.
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,6 +30,8 @@ from jackin_memd.storage.schema import Schema, prepare
 from jackin_memd.wire.errors import ErrorCode, MemdError
 
 T = TypeVar("T")
+
+log = logging.getLogger(__name__)
 
 #: Writes in one commit. Bounds how long the last one waits for the first.
 MAX_GROUP = 512
@@ -164,10 +168,15 @@ class Database:
 
     def _settle(self, group: list[_Queued], outcomes: list[Outcome], idle: bool) -> None:
         now = trio.current_time()
-        self._stats.committed(sum(queued.write.row_count for queued in group))
+        stored = 0
         for queued, outcome in zip(group, outcomes, strict=True):
-            self._stats.acknowledged(now - queued.since)
+            rows = queued.write.row_count
+            if rows and not isinstance(outcome, BaseException):
+                stored += rows
+                self._stats.acknowledged(now - queued.since)
             queued.pending.settle(outcome)
+        if stored:
+            self._stats.committed(stored)
         if idle:
             self._scheduled = False
             if self._queue:
@@ -198,14 +207,16 @@ class Database:
 
     def _commit(self, writes: list[Write[Any]]) -> list[Outcome]:
         if isinstance(writes[0], _Close):
-            return [self._close_now()]
+            self._close_now()
+            return [None]
         try:
             connection = self._opened()
+            self._verify()  # here still nothing of the group is stored
+            outcomes = commit_group(connection, writes, self._verify_place, self.what)
         except MemdError as error:
-            return [error] * len(writes)
-        except apsw.Error as error:
-            return [translate(error, self.what)] * len(writes)
-        outcomes = commit_group(connection, writes, self._verify, self.what)
+            outcomes = [error] * len(writes)
+        except (apsw.Error, OSError) as error:
+            outcomes = [translate(error, self.what)] * len(writes)
         if any(_is_replaced(outcome) for outcome in outcomes):
             self._abandon()
         return outcomes
@@ -231,35 +242,40 @@ class Database:
         return self._connection
 
     def _verify(self) -> None:
+        self._owned()
+        self._verify_place()
+
+    def _verify_place(self) -> None:
         """Before any acknowledgement: the file is still the one at its path."""
         assert self._identity is not None
         self._identity.check()
-        self._owned()
 
-    def _close_now(self) -> Outcome:
-        for reader in self._drain_readers():
-            reader.close()
+    def _close_now(self) -> None:
+        self._close_readers()
         connection, self._connection, self._identity = self._connection, None, None
         if connection is None:
-            return None
+            return
         try:
             connections.close(connection)
-        except apsw.Error as error:
-            return translate(error, self.what)
-        return None
+        except apsw.Error as error:  # nobody's failure: the next opening finds all in the WAL
+            log.warning("%s was closed with its WAL beside it: %s", self.what, type(error).__name__)
 
     def _abandon(self) -> None:
         """Let go of a file that is not at its path any more."""
-        for reader in self._drain_readers():
-            reader.close()
-        if self._connection is not None:
-            connections.close(self._connection, replaced=True)
-        self._connection, self._identity = None, None
+        self._close_readers()
+        connection, self._connection = self._connection, None
+        identity, self._identity = self._identity, None
+        if connection is not None and identity is not None:
+            with suppress(apsw.Error):  # the callers are told that the file is gone, no more
+                connections.abandon(connection, in_place=identity.in_place)
 
-    def _drain_readers(self) -> list[apsw.Connection]:
-        # A reader at work keeps the old list, so that it can't come back into the new one.
+    def _close_readers(self) -> None:
+        # A reader at work keeps the old list, so that it can't come back into the new one;
+        # each connection is popped by one thread alone.
         drained, self._idle_readers = self._idle_readers, []
-        return drained
+        with suppress(IndexError):
+            while True:
+                drained.pop().close()
 
     # -- reader thread side ----------------------------------------------------
 
@@ -267,26 +283,29 @@ class Database:
         outcome: Outcome
         try:
             outcome = self._query(query)
-        except apsw.Error as error:
+        except (apsw.Error, OSError) as error:
             outcome = translate(error, self.what)
         except Exception as error:  # noqa: BLE001 - it is the query's outcome
             outcome = error
         self._reader_threads.call_soon(pending.settle, outcome)
 
     def _query(self, query: Callable[[apsw.Connection], T]) -> T:
-        if (identity := self._identity) is not None:
+        identity, idle = self._identity, self._idle_readers
+        if identity is not None:
             identity.check()
-        idle = self._idle_readers
         try:
             reader = idle.pop()  # atomic, as is append
         except IndexError:
             reader = connections.open_reader(self.path)
         try:
+            reader.execute("BEGIN")  # the query sees one state, whatever is committed meanwhile
             result = query(reader)
+            reader.execute("COMMIT")
         except BaseException:
             reader.close()
             raise
-        if len(idle) < KEPT_READERS and idle is self._idle_readers:
+        kept = identity is not None and idle is self._idle_readers  # not closed meanwhile
+        if kept and len(idle) < KEPT_READERS:
             idle.append(reader)
         else:
             reader.close()

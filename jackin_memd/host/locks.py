@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -19,10 +20,18 @@ class HeldLock:
     """An exclusive lock for as long as the object is open."""
 
     def __init__(self, path: Path, *, wait: bool = False) -> None:
-        """Raises BlockingIOError where another holds it and `wait` is false."""
+        """Raises BlockingIOError where another holds it and `wait` is false, MemdError
+        (HOME_UNUSABLE) where there can be no lock."""
         self.path = path
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        self._descriptor = os.open(path, flags, 0o600)
+        try:
+            self._descriptor = os.open(path, flags, 0o600)
+        except OSError as error:
+            raise MemdError(
+                ErrorCode.HOME_UNUSABLE,
+                f"the lock {path} can't be opened: {error.strerror or error}",
+                hint="the jackin home must be writable, with room on its disk",
+            ) from error
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BaseException:
@@ -33,8 +42,9 @@ class HeldLock:
 
     def write(self, text: str) -> None:
         """Leave a note in the file, for a person; nothing reads it to decide."""
-        os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, text.encode(), 0)
+        with suppress(OSError):  # the disk may be full
+            os.ftruncate(self._descriptor, 0)
+            os.pwrite(self._descriptor, text.encode(), 0)
 
     def check(self) -> None:
         """Raises MemdError (DAEMON_STOPPING) where the path is not this lock any more:
@@ -42,7 +52,7 @@ class HeldLock:
         try:
             status = self.path.lstat()
             intact = (status.st_dev, status.st_ino) == self._identity
-        except FileNotFoundError:
+        except OSError:
             intact = False
         if not intact:
             raise MemdError(

@@ -19,19 +19,23 @@ def read_manifest(path: Path) -> bytes | None:
     Raises MemdError (PATH_UNSAFE, INSTANCE_MANIFEST_INVALID).
     """
     try:
+        require_dir(path.parent.parent)
         require_dir(path.parent)
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise _unreadable(path, error.strerror or str(error)) from error
-    with os.fdopen(descriptor, "rb") as file:
+    try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise _unreadable(path, "it is not a regular file")
         if status.st_size > MAX_MANIFEST_BYTES:
             raise _unreadable(path, f"it has {status.st_size} bytes")
-        return file.read(MAX_MANIFEST_BYTES)
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read(MAX_MANIFEST_BYTES)
+    finally:
+        os.close(descriptor)
 
 
 def _unreadable(path: Path, why: str) -> MemdError:

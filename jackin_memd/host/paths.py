@@ -76,7 +76,8 @@ def open_home(given: Path) -> Home:
         raise _unusable(given, "it is not an absolute path")
     address.check_length(address.operator_socket(given))
     try:
-        given.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for folder in (*reversed(given.parents), given):
+            folder.mkdir(mode=0o700, exist_ok=True)
         home = Home(given.resolve(strict=True))
         address.check_length(home.operator_socket)
         for folder in (home.run, home.data, home.sockets, home.registry_db.parent):

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import socket
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 from jackin_memd.wire.address import check_length
@@ -39,24 +40,38 @@ class BoundSocket:
     def close(self) -> None:
         """Close, and remove the path where it is still ours."""
         if self.in_place:
-            self.path.unlink(missing_ok=True)
+            with suppress(OSError):  # an agent may have closed its folder; the next bind clears it
+                self.path.unlink()
         self.listener.close()
 
 
 def bind(path: Path) -> BoundSocket:
-    """Listen at `path`. The umask must be 0077, so that the socket is 0600 from
-    its first moment. Raises MemdError (SOCKET_PATH_TOO_LONG, SOCKET_PATH_OCCUPIED)."""
+    """Listen at `path`, with a socket that is 0600 from its first moment.
+
+    Raises MemdError (SOCKET_PATH_TOO_LONG, SOCKET_PATH_OCCUPIED).
+    """
     check_length(path)
-    _clear(path)
+    try:
+        _clear(path)
+        return BoundSocket(path, _listen(path))
+    except OSError as error:
+        raise _occupied(path, error.strerror or str(error)) from error
+
+
+def _listen(path: Path) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    # What a writer thread creates meanwhile is a file, which is to be 0600 too.
+    umask = os.umask(0o177)
     try:
         listener.setblocking(False)
         listener.bind(os.fspath(path))
         listener.listen(BACKLOG)
-        return BoundSocket(path, listener)
-    except OSError as error:
+    except BaseException:
         listener.close()
-        raise _occupied(path, error.strerror or str(error)) from error
+        raise
+    finally:
+        os.umask(umask)
+    return listener
 
 
 def _clear(path: Path) -> None:
@@ -96,5 +111,6 @@ def _occupied(path: Path, why: str) -> MemdError:
     return MemdError(
         ErrorCode.SOCKET_PATH_OCCUPIED,
         f"no socket can be opened at {path}: {why}",
-        hint="stop that program or move the file away; the daemon removes neither",
+        hint="stop that program, move the file away, or make the folder writable again; "
+        "the daemon removes nothing that it did not make",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import closing, suppress
 from types import CoroutineType
 from typing import Any
 
@@ -17,13 +18,17 @@ from jackin_memd.host.config import Settings
 from jackin_memd.server.dispatch import Dispatcher, as_memd_error
 from jackin_memd.server.outbox import Outbox
 from jackin_memd.wire.errors import ErrorCode, MemdError
-from jackin_memd.wire.peer import Broken, Call, Peer, Refusal
+from jackin_memd.wire.peer import Broken, Call, Event, Peer, Refusal
 from jackin_memd.wire.session import HelloParams
 from jackin_memd.wire.vocab import Channel, Role
 
 log = logging.getLogger(__name__)
 
 RECEIVE_BYTES = 64 * 1024
+
+#: Pages of rows that one connection has read for it at a time: each is held until
+#: the outbox has it, so this bounds what a peer that does not read can cost.
+ANSWERS = 8
 
 #: For a peer that still sends after it was refused: how long its bytes are read
 #: and thrown away, so that it gets to read why.
@@ -53,9 +58,12 @@ class Connection:
         self._nursery: trio.Nursery | None = None
         self._greeted = False
         self._reading = trio.CancelScope()
+        self._broken = False
+        """What the peer sends has no frame boundary any more."""
         self._frame_deadline: float | None = None
         self._hello_deadline = trio.current_time() + settings.timeouts.hello_s
         self._changed = trio.Event()
+        self._answering = trio.Semaphore(ANSWERS)
         self._subscriptions: dict[str, trio.CancelScope] = {}
         self._subscription_count = 0
         self.in_flight = 0
@@ -91,6 +99,8 @@ class Connection:
         while self.in_flight:  # also for a peer that is gone: what was accepted is done
             await self._wait_for_change()
         await self._outbox.wait_until_empty()
+        if self._broken:
+            await self._linger()
 
     # -- reading ---------------------------------------------------------------
 
@@ -98,10 +108,14 @@ class Connection:
         while True:
             await self._wait_until_welcome()
             data = await self._receive()
-            if not data or not self._take(data):
+            if not data:
                 return
-            if self._frame_deadline is not None and not self._peer.mid_frame:
-                self._frame_deadline = None
+            for event in self._peer.receive_data(data):
+                self._frame_deadline = None  # of the frame that has ended; the next has its own
+                await self._wait_until_welcome()
+                self._take(event)
+                if self._broken:
+                    return
 
     async def _wait_until_welcome(self) -> None:
         """A peer that does not read its answers, or has too many open, waits."""
@@ -148,21 +162,17 @@ class Connection:
             )
         return 0.0, None
 
-    def _take(self, data: bytes) -> bool:
-        """Act on what came; False where the stream is broken."""
-        for event in self._peer.receive_data(data):
-            if isinstance(event, Call):
-                self._start(event)
-            elif isinstance(event, Refusal):
-                self._outbox.send(event.frame)
-            elif isinstance(event, Broken):
-                self._outbox.send(event.frame)
-                self._run_task(self._linger())
-                return False
-        return True
+    def _take(self, event: Event) -> None:
+        if isinstance(event, Call):
+            self._start(event)
+        elif isinstance(event, Refusal | Broken):
+            self._outbox.send(event.frame)
+            self._broken = isinstance(event, Broken)
 
     async def _linger(self) -> None:
-        with trio.move_on_after(LINGER_S), trio.CancelScope(shield=True):
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_WR)
+        with trio.move_on_after(LINGER_S):
             while await self._thrown_away():
                 pass
 
@@ -191,11 +201,14 @@ class Connection:
             self._reply(call, answer)
 
     async def _await(self, call: Call, answer: Coroutine[Any, Any, Any]) -> None:
-        try:
-            outcome: Any = await answer
-        except Exception as error:  # noqa: BLE001 - every failure becomes a reply
-            outcome = error
-        self._answered(call, outcome)
+        with closing(answer):
+            async with self._answering:
+                await self._outbox.wait_for_room()
+                try:
+                    outcome: Any = await answer
+                except Exception as error:  # noqa: BLE001 - every failure becomes a reply
+                    outcome = error
+                self._answered(call, outcome)
 
     def _answered(self, call: Call, outcome: Any) -> None:
         self.in_flight -= 1

@@ -145,8 +145,8 @@ class Listening:
     # -- accepting ----------------------------------------------------------------
 
     async def _accept(self, door: Door, listener: socket.socket) -> None:
-        """Until the listener is closed."""
-        while True:
+        """Until the listener is closed, which may also be in a moment without a wait on it."""
+        while listener.fileno() != -1:
             try:
                 await trio.lowlevel.wait_readable(listener)
                 connection, _ = listener.accept()
@@ -155,7 +155,7 @@ class Listening:
             except BlockingIOError:
                 continue
             except OSError as error:
-                if error.errno not in _EXHAUSTED:
+                if error.errno not in _EXHAUSTED and listener.fileno() != -1:
                     log.exception("accepting on %s failed", door.bound.path)
                 await trio.sleep(_EXHAUSTED_WAIT_S)
                 continue

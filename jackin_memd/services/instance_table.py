@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Protocol, TypeVar
 
 from jackin_memd.core.access import Principal
@@ -17,6 +19,20 @@ from jackin_memd.wire.instances import InstanceState
 from jackin_memd.wire.vocab import Channel, Container
 
 T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+#: A database refused for one of these is refused for every call, so its instance fails.
+_HARD = frozenset(
+    {
+        ErrorCode.DATABASE_REPLACED,
+        ErrorCode.DATABASE_TOO_NEW,
+        ErrorCode.DATABASE_SCHEMA_MISMATCH,
+        ErrorCode.DATABASE_CORRUPT,
+        ErrorCode.MIGRATION_FAILED,
+        ErrorCode.FILESYSTEM_UNSUPPORTED,
+    }
+)
 
 
 class Entry:
@@ -156,6 +172,7 @@ class InstanceTable:
         """A loaded instance can't be served any more; others go on."""
         if entry.failure is None:
             entry.failure = failure
+            log.error("%s is not served any more: %s", entry.container, failure)
             self.tell_gone(entry, failure.code.word, failure.message)
 
     def tell_gone(self, entry: Entry, code: str, message: str) -> None:
@@ -163,17 +180,31 @@ class InstanceTable:
             listener.instance_gone(entry, code, message)
 
     def watch_failure(self, entry: Entry, pending: Pending[T]) -> Pending[T]:
-        """The same outcome; a database that was replaced takes its instance out of
+        """The same outcome; a database that can't be trusted takes its instance out of
         service before the caller hears of it."""
         watched: Pending[T] = Pending()
 
         def look(outcome: T | BaseException) -> None:
-            if isinstance(outcome, MemdError) and outcome.code is ErrorCode.DATABASE_REPLACED:
-                self.fail(entry, outcome)
+            if isinstance(outcome, MemdError):
+                self._judge(entry, outcome)
             watched.settle(outcome)
 
         pending.then(look)
         return watched
+
+    @contextmanager
+    def watched(self, entry: Entry) -> Iterator[None]:
+        """The same for what is read in the block."""
+        try:
+            yield
+        except MemdError as error:
+            self._judge(entry, error)
+            raise
+
+    def _judge(self, entry: Entry, error: MemdError) -> None:
+        current = self._entries.get(entry.container)
+        if error.code in _HARD and current is not None and current.database is entry.database:
+            self.fail(current, error)
 
 
 def _not_found(hint: str) -> MemdError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
@@ -37,6 +38,8 @@ from jackin_memd.wire.instances import (
     Problem,
 )
 from jackin_memd.wire.vocab import Container
+
+log = logging.getLogger(__name__)
 
 
 class Doors(Protocol):
@@ -128,10 +131,11 @@ class Instances:
         return Entry(registered, database)
 
     async def _serve(self, entry: Entry) -> None:
-        """The registry has it: from here on calls find it."""
+        """The registry has it: from here on calls find it, and subscribers follow it
+        before its own socket lets in who could write the first row."""
         self._table.enter(entry)
-        self._doors.open(entry.container)
         await self._table.tell_served(entry)
+        self._open_door(entry)
 
     async def _take_back(self, container: Container, database: Database) -> None:
         with trio.CancelScope(shield=True):  # bounded by the drain and SQLite's busy timeout
@@ -209,10 +213,7 @@ class Instances:
     def _resume(self, entry: Entry) -> None:
         entry.failure = instance_files.missing(self._home, entry.container)
         if entry.failure is None:
-            try:
-                self._doors.open(entry.container)
-            except MemdError as error:
-                entry.door_problem = error
+            self._open_door(entry)
 
     def look_around(self) -> Iterable[None]:
         """Notice what was removed under a loaded instance; a step for each one."""
@@ -221,15 +222,21 @@ class Instances:
             if failure is not None:
                 self._table.fail(entry, failure)
             else:
-                self._mend_door(entry)
+                self._open_door(entry)
             yield
 
-    def _mend_door(self, entry: Entry) -> None:
+    def _open_door(self, entry: Entry) -> None:
+        """Also mends it. What keeps it closed is told, and tried again at the next look."""
+        before, entry.door_problem = entry.door_problem, None
         try:
             self._doors.open(entry.container)
-            entry.door_problem = None
         except MemdError as error:
             entry.door_problem = error
+            if before is None or before.message != error.message:
+                log.warning("%s", error)
+        else:
+            if before is not None:
+                log.info("the socket of %s is served again", entry.container)
 
     # -- helpers ---------------------------------------------------------------
 

@@ -57,17 +57,19 @@ class StatusService:
     async def list(self, params: StatusListParams, session: Session) -> StatusListResult:
         """status.list"""
         entry = self._table.serving(params.instance, session.principal)
-        epoch = await entry.database.epoch_known()
-        before = (
-            read_cursor(params.before, epoch, 2**63 - 1, field="before") if params.before else None
-        )
-        # One row more than asked for tells whether there is another page.
-        (oldest, newest), rows = await entry.database.read(
-            lambda connection: (
-                status_log.span(connection),
-                status_log.page(connection, before, params.limit, PAGE_BYTES),
+        with self._table.watched(entry):
+            epoch = await entry.database.epoch_known()
+            before = (
+                read_cursor(params.before, epoch, 2**63 - 1, field="before")
+                if params.before
+                else None
             )
-        )
+            (oldest, newest), rows = await entry.database.read(
+                lambda connection: (
+                    status_log.span(connection),
+                    status_log.page(connection, before, params.limit, PAGE_BYTES),
+                )
+            )
         self.stream.of(entry).saw_head(newest)
         last = rows[-1].id if rows else oldest
         return StatusListResult(
@@ -79,10 +81,11 @@ class StatusService:
     async def latest(self, params: StatusLatestParams, session: Session) -> StatusLatestResult:
         """status.latest"""
         entry = self._table.serving(params.instance, session.principal)
-        epoch = await entry.database.epoch_known()
-        rows = await entry.database.read(
-            lambda connection: status_log.page(connection, None, 1, PAGE_BYTES)
-        )
+        with self._table.watched(entry):
+            epoch = await entry.database.epoch_known()
+            rows = await entry.database.read(
+                lambda connection: status_log.page(connection, None, 1, PAGE_BYTES)
+            )
         row = rows[0] if rows else None
         return StatusLatestResult(row=row, cursor=make_cursor(epoch, row.id if row else 0))
 
@@ -92,14 +95,15 @@ def _new_rows(params: StatusRecordParams, now: int) -> list[NewRow]:
     for index, entry in enumerate(params.entries):
         metadata = None
         if entry.metadata is not None:
-            metadata = encode(entry.metadata).decode()
-            if len(metadata) > MAX_METADATA_BYTES:
+            as_json = encode(entry.metadata)
+            if len(as_json) > MAX_METADATA_BYTES:
                 raise MemdError(
                     ErrorCode.INVALID_PARAMS,
-                    f"the metadata has {len(metadata)} bytes as JSON, over {MAX_METADATA_BYTES}",
+                    f"the metadata has {len(as_json)} bytes as JSON, over {MAX_METADATA_BYTES}",
                     hint="keep what is large elsewhere, and its name here",
                     field=f"entries[{index}].metadata",
                 )
+            metadata = as_json.decode()
         occurred_at = now if entry.occurred_at is None else entry.occurred_at
         rows.append((occurred_at, entry.new_status, metadata))
     return rows

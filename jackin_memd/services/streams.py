@@ -56,10 +56,14 @@ class Stream:
         feed = self._feeds.get(entry.container)
         if feed is None or feed.database is not entry.database:
             feed = Feed(
-                entry.database, lambda place, rows, size: self._fetch(entry, place, rows, size)
+                entry.database, lambda place, rows, size: self._read(entry, place, rows, size)
             )
             self._feeds[entry.container] = feed
         return feed
+
+    async def _read(self, entry: Entry, place: int, rows: int, size: int) -> TablePage:
+        with self._table.watched(entry):
+            return await self._fetch(entry, place, rows, size)
 
     @property
     def subscription_count(self) -> int:
@@ -69,11 +73,14 @@ class Stream:
         """{name}.subscribe"""
         entries, follows_all = self._chosen(params, session)
         after = self._resume_points(params)
-        subscription = Subscription(self, session, follows_all)
+        subscription = Subscription(self, session, follows_all, after, params.start)
         self._subscriptions.add(subscription)  # from here on, instances loaded later join
         try:
             for entry in entries:
-                await subscription.join(entry, after, params.start)
+                if follows_all:
+                    await subscription.try_join(entry)
+                else:
+                    await subscription.join(entry)
             id_ = session.start_subscription(subscription.run)
         except BaseException:
             self.dropped(subscription)
@@ -109,7 +116,7 @@ class Stream:
     async def instance_served(self, entry: Entry) -> None:
         for subscription in list(self._subscriptions):
             if subscription.wants(entry):
-                await subscription.join(entry, None, Start.NOW)
+                await subscription.try_join(entry)
 
     def instance_gone(self, entry: Entry, code: str, message: str) -> None:
         self._feeds.pop(entry.container, None)
@@ -120,10 +127,19 @@ class Stream:
 class Subscription:
     """One subscriber's places, and what it is still owed."""
 
-    def __init__(self, stream: Stream, session: Session, follows_all: bool) -> None:
+    def __init__(
+        self,
+        stream: Stream,
+        session: Session,
+        follows_all: bool,
+        after: dict[str, str] | None,
+        start: Start,
+    ) -> None:
         self._stream = stream
         self._session = session
         self._follows_all = follows_all
+        self._after = after
+        self._start = start
         self._places: dict[Container, Place] = {}
         self._feeds: dict[Container, Feed] = {}
         self._due: dict[Container, None] = {}
@@ -139,20 +155,23 @@ class Subscription:
             for container, place in self._places.items()
         }
 
-    async def join(self, entry: Entry, after: dict[str, str] | None, start: Start) -> None:
+    async def join(self, entry: Entry) -> None:
         """Follow an instance: from `after` where it is named there, from its oldest row
         where `after` names only others, else from `start`; or from where this
-        subscription stood when the instance was served before."""
+        subscription stood when the instance was served before. Raises MemdError."""
         container = entry.container
         feed = self._stream.of(entry)
         # Following begins before the head is read: a row committed in between is
         # then due, and the place says whether it is new.
         feed.follow(self, lambda: self._mark_due(container))
         oldest, head = await feed.span()
+        if self._feeds.get(container) is feed:  # it has joined, and may have moved on
+            return
         epoch = feed.epoch
         assert epoch is not None
-        cursor = self._cursor_of(container, after)
-        place = Place(epoch, head if after is None and start is Start.NOW else oldest - 1)
+        cursor = self._cursor_of(container)
+        from_now = self._after is None and self._start is Start.NOW
+        place = Place(epoch, head if from_now else oldest - 1)
         if cursor is not None:
             row_id = place_in(cursor, epoch, head)
             if row_id is None:
@@ -168,11 +187,18 @@ class Subscription:
         elif cursor is None:
             self._tell(lambda id_: _rows(id_, container, place, []))
 
-    def _cursor_of(self, container: Container, after: dict[str, str] | None) -> str | None:
+    async def try_join(self, entry: Entry) -> None:
+        """`join`; an instance that can't be read ends for this subscription, others go on."""
+        try:
+            await self.join(entry)
+        except MemdError as error:
+            self._end(entry.container, error.code.word, error.message)
+
+    def _cursor_of(self, container: Container) -> str | None:
         stood = self._places.get(container)
         if stood is not None:
             return make_cursor(stood.epoch, stood.row_id)
-        return after.get(container) if after is not None else None
+        return self._after.get(container) if self._after is not None else None
 
     def leave(self, container: Container, code: str, message: str) -> None:
         feed = self._feeds.pop(container, None)
@@ -180,6 +206,9 @@ class Subscription:
             return
         feed.unfollow(self)
         self._due.pop(container, None)
+        self._end(container, code, message)
+
+    def _end(self, container: Container, code: str, message: str) -> None:
         self._tell(lambda id_: (wire.END, _end(id_, container, code, message)))
 
     def _mark_due(self, container: Container) -> None:
@@ -222,15 +251,16 @@ class Subscription:
             self._due[container] = None
 
     async def _deliver(self, id_: str, container: Container, place: Place, page: FeedPage) -> None:
+        # The place moves before the frames are queued: what is queued is delivered once
+        # or the connection is gone, and then the client's own cursor counts.
+        skipped = Place(place.epoch, place.row_id + page.missed)
+        place.row_id = page.place
+        rows = _rows(id_, container, place, page.rows)
         if page.missed:
-            skipped = Place(place.epoch, place.row_id + page.missed)
             reason = "the rows left the table's rolling window before they were read"
             await self._session.notify(*_gap(id_, container, skipped, page.missed, reason))
-        # The place moves before the frame is queued: what is queued is delivered once
-        # or the connection is gone, and then the client's own cursor counts.
-        place.row_id = page.place
         if page.rows:
-            await self._session.notify(*_rows(id_, container, place, page.rows))
+            await self._session.notify(*rows)
 
 
 def cancel(params: CancelParams, session: Session) -> CancelResult:

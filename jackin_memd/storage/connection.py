@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 from enum import Enum
 from pathlib import Path
 
@@ -89,10 +90,8 @@ def _create_private(path: Path) -> None:
     The one descriptor of a database that is not SQLite's: it is of a file that
     did not exist, so no lock can be dropped by closing it.
     """
-    try:
+    with suppress(OSError):  # it is there, or SQLite will say why it can't be
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-    except OSError:
-        pass  # it is there, or SQLite will say why it can't be
 
 
 def make_private(path: Path) -> None:
@@ -128,9 +127,14 @@ class FileIdentity(msgspec.Struct, frozen=True):
             raise _replaced(os.fspath(path))
         return cls(os.fspath(path), main, _identity(f"{path}-wal"))
 
+    @property
+    def in_place(self) -> bool:
+        """Whether the database itself is, whatever became of its WAL."""
+        return _identity(self.path) == self.main
+
     def check(self) -> None:
         """Raises MemdError (DATABASE_REPLACED)."""
-        if _identity(self.path) != self.main:
+        if not self.in_place:
             raise _replaced(self.path)
         if self.wal is not None and _identity(self.path + "-wal") != self.wal:
             raise _replaced(self.path + "-wal")
@@ -153,19 +157,22 @@ def _replaced(path: str) -> MemdError:
     )
 
 
-def close(connection: apsw.Connection, *, replaced: bool = False) -> None:
-    """Checkpoint and close. A replaced file's successor is left alone: SQLite
-    would unlink the WAL by its name, which may be the new file's."""
-    if replaced:
-        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-        _persist_wal(connection)
-    else:
+def close(connection: apsw.Connection) -> None:
+    """Checkpoint and close; closed also where the checkpoint fails. What was committed
+    is in the WAL then, and the next opening finds it there."""
+    try:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-    connection.close()
+    finally:
+        connection.close()
 
 
-def _persist_wal(connection: apsw.Connection) -> None:
-    import ctypes  # noqa: PLC0415 - costs 8 ms, needed in this rare case only
-
-    on = ctypes.c_int(1)
-    connection.file_control("main", apsw.SQLITE_FCNTL_PERSIST_WAL, ctypes.addressof(on))
+def abandon(connection: apsw.Connection, *, in_place: bool) -> None:
+    """Close a database whose file or WAL is not at its path any more. A successor is
+    left alone: SQLite would unlink the WAL by its name, which may be the new file's.
+    Where the file itself is in place, it gets what was acknowledged into its lost WAL."""
+    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+    try:
+        if in_place:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    finally:
+        connection.close()

@@ -7,12 +7,19 @@ import apsw
 from jackin_memd.wire.errors import ErrorCode, MemdError
 
 
-def translate(error: apsw.Error, what: str) -> MemdError:
-    """The caller's error for a failed statement on `what` (a file below the home).
+def translate(error: apsw.Error | OSError, what: str) -> MemdError:
+    """The caller's error for a failed statement on `what` (a file below the home),
+    or for its file or folder that can't be reached.
 
     SQLite's own text goes along only where it can't quote stored values.
     """
-    if isinstance(error, apsw.FullError):
+    if isinstance(error, OSError):
+        return MemdError(
+            ErrorCode.DATABASE_UNAVAILABLE,
+            f"{what} can't be reached: {error.strerror}",
+            hint="look at the folder's owner and its mode; load the instance to make it anew",
+        )
+    if isinstance(error, apsw.FullError) or _has_no_room_for_shm(error):
         return MemdError(
             ErrorCode.DISK_FULL,
             f"no space left to write {what}; nothing of this call was stored",
@@ -49,3 +56,8 @@ def translate(error: apsw.Error, what: str) -> MemdError:
             hint="look at the disk; nothing of this call was stored",
         )
     return MemdError(ErrorCode.INTERNAL_ERROR, f"SQLite refused a statement on {what}")
+
+
+def _has_no_room_for_shm(error: apsw.Error) -> bool:
+    """What SQLite says where an opening on a full disk can't make its -shm file."""
+    return getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_SHMSIZE

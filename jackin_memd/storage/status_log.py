@@ -16,11 +16,12 @@ _ROW_OVERHEAD = 80
 NewRow = tuple[int, str, str | None]
 """occurred_at in epoch seconds, new_status, metadata as JSON text."""
 
-#: A foreign hand could have stored text that is no JSON; it is shown as a string.
+#: A foreign hand could have stored what is no JSON, no text or no UTF-8; it is
+#: shown as a string, so that it breaks no page.
 _COLUMNS = (
-    "id, occurred_at, new_status, "
-    "CASE WHEN metadata IS NULL OR json_valid(metadata) THEN metadata "
-    "ELSE json_quote(metadata) END"
+    "id, CAST(occurred_at AS INTEGER), CAST(new_status AS BLOB), "
+    "CAST(CASE WHEN metadata IS NULL OR json_valid(metadata) THEN metadata "
+    "ELSE json_quote(CAST(metadata AS TEXT)) END AS BLOB)"
 )
 
 
@@ -101,6 +102,14 @@ def span(connection: apsw.Connection) -> tuple[int, int]:
     return (1, 0) if newest is None else (oldest, newest)
 
 
-def _row(id_: int, occurred_at: int, new_status: str, metadata: str | None) -> StatusRow:
-    raw = msgspec.Raw(b"null" if metadata is None else metadata.encode())
-    return StatusRow(id=id_, occurred_at=occurred_at, new_status=new_status, metadata=raw)
+def _row(id_: int, occurred_at: int, new_status: bytes, metadata: bytes | None) -> StatusRow:
+    return StatusRow(
+        id=id_,
+        occurred_at=occurred_at,
+        new_status=_utf8(new_status),
+        metadata=msgspec.Raw(b"null" if metadata is None else _utf8(metadata).encode()),
+    )
+
+
+def _utf8(stored: bytes) -> str:
+    return stored.decode(errors="replace")
