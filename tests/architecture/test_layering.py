@@ -23,7 +23,7 @@ def lint(config: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-@proves("layout-one-way")
+@proves("layout-one-way", "layout-clients-wire-only")
 def test_the_contracts_of_the_project_hold() -> None:
     done = lint(ROOT / "pyproject.toml")
     assert done.returncode == 0, done.stdout + done.stderr

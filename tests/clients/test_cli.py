@@ -16,6 +16,7 @@ from jackin_memd.wire.errors import ErrorCode, MemdError
 from jackin_memd.wire.session import PingResult
 from tests.clients.command import Command
 from tests.clients.scripted import Caller, ScriptedDaemon
+from tests.support.proves import proves
 
 # -- options --------------------------------------------------------------------
 
@@ -131,6 +132,7 @@ def test_an_error_is_a_line_with_its_hint_below(mem: Command, path: Path) -> Non
     assert hint.startswith("  hint: start it with: jackin-memd start")
 
 
+@proves("client-commands")
 def test_an_error_as_json_is_one_object(mem: Command, path: Path) -> None:
     ran = mem("ping", "--socket", path, "--format", "json")
     assert ran.status == 20

@@ -14,6 +14,7 @@ import pytest
 from jackin_memd.wire.errors import ErrorCode
 from tests.clients.command import Command, Ran
 from tests.support.daemon import CONTAINER, OTHER, Daemon, record
+from tests.support.proves import proves
 
 
 class Mem:
@@ -172,6 +173,7 @@ def test_stored_values_can_not_control_the_terminal(op: Mem, daemon: Daemon) -> 
         assert "u202e" in text
 
 
+@proves("client-commands")
 @pytest.mark.parametrize(
     ("line", "code"),
     [

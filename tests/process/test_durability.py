@@ -7,8 +7,10 @@ import pytest
 from jackin_memd.wire.errors import ErrorCode, MemdError
 from jackin_memd.wire.status import StatusListParams
 from tests.support.daemon import CONTAINER, Daemon, record
+from tests.support.proves import proves
 
 
+@proves("store-ack-survives-kill")
 def test_acknowledged_rows_survive_sigkill_and_are_served_again(daemon: Daemon) -> None:
     daemon.load()
     with daemon.capsule() as capsule:

@@ -12,13 +12,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from jackin_mem.blocking import Client
 from jackin_memd.wire import address
 from jackin_memd.wire.instances import Instance, InstanceLoadParams
 from jackin_memd.wire.session import DaemonStatus, DaemonStatusParams
 from jackin_memd.wire.status import StatusEntry, StatusRecordParams, StatusRecordResult
+from tests.support.log_lines import LogLines
 
 CONTAINER = "jk-k7p9m2xq-shop-builder"
 OTHER = "jk-a2b3c4d5-shop-reviewer"
@@ -27,7 +28,7 @@ OTHER = "jk-a2b3c4d5-shop-reviewer"
 PATIENCE_S = 20.0
 
 
-class StartFailed(Exception):
+class StartError(Exception):
     """The daemon said why it can't start."""
 
     def __init__(self, failure: dict[str, Any], exit_status: int) -> None:
@@ -36,20 +37,34 @@ class StartFailed(Exception):
         self.exit_status = exit_status
 
 
+class Finished(NamedTuple):
+    """What a command left behind."""
+
+    status: int
+    out: str
+    err: str
+
+
 class Daemon:
     """A daemon of a home; may be killed and started again on the same files."""
 
     def __init__(self, home: Path, config: Path) -> None:
         self.home = home
         self.config = config
-        self.log = home.parent / "daemon.log"
+        self.log = LogLines(home.parent / "daemon.log")
         self._process: subprocess.Popen[bytes] | None = None
 
     # -- process ---------------------------------------------------------------
 
     def environment(self, **extra: str) -> dict[str, str]:
+        inherited = {
+            name: os.environ[name] for name in os.environ if not name.startswith("JACKIN_")
+        }
+        user = str(self.home.parent / "user")
         return {
-            **os.environ,
+            **inherited,
+            "HOME": user,
+            "XDG_STATE_HOME": user,
             "JACKIN_HOME_DIR": str(self.home),
             "JACKIN_CONFIG_DIR": str(self.config),
             **extra,
@@ -64,24 +79,24 @@ class Daemon:
         (self.config / "memd.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
     def start(self, *arguments: str, prefix: tuple[str, ...] = (), **environment: str) -> None:
-        """Start `serve` and wait for its word. Raises StartFailed."""
+        """Start `serve` and wait for its word. Raises StartError."""
         reading, writing = os.pipe()
         command = [*prefix, sys.executable, "-m", "jackin_memd", "serve", *arguments]
-        with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
-                [*command, "--ready-fd", str(writing)],
-                env=self.environment(**environment),
-                pass_fds=(writing,),
-                stdout=log,
-                stderr=log,
-            )
+        self._process = subprocess.Popen(
+            [*command, "--ready-fd", str(writing)],
+            env=self.environment(**environment),
+            pass_fds=(writing,),
+            stderr=subprocess.PIPE,
+        )
+        assert self._process.stderr is not None
+        self.log.follow(self._process.stderr)
         os.close(writing)
         with os.fdopen(reading, "rb", buffering=0) as pipe:
             ready, _, _ = select.select([pipe], [], [], PATIENCE_S)
             word = pipe.read(65536) if ready else b""
         if word != b"ready\n":
             status = self.wait()
-            raise StartFailed(json.loads(word or b"{}"), status)
+            raise StartError(json.loads(word or b"{}"), status)
 
     @property
     def process(self) -> subprocess.Popen[bytes]:
@@ -109,6 +124,33 @@ class Daemon:
     def end(self) -> None:
         if self._process is not None and self._process.poll() is None:
             self.kill()
+        self.log.ended()
+
+    def wait_for_log(self, text: str, *, times: int = 1) -> str:
+        """The line of the log that has `text`, for the n-th time, once it is there."""
+        return self.log.wait_for(text, times=times, patience_s=PATIENCE_S)
+
+    # -- commands ----------------------------------------------------------------
+
+    def spawn_command(
+        self, *arguments: str, prefix: tuple[str, ...] = (), **environment: str
+    ) -> subprocess.Popen[str]:
+        """`jackin-memd` with these arguments, beside whatever else runs."""
+        return subprocess.Popen(
+            [*prefix, sys.executable, "-m", "jackin_memd", *arguments],
+            env=self.environment(**environment),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def command(
+        self, *arguments: str, prefix: tuple[str, ...] = (), **environment: str
+    ) -> Finished:
+        """Run `jackin-memd` with these arguments to its end."""
+        with self.spawn_command(*arguments, prefix=prefix, **environment) as process:
+            out, err = process.communicate(timeout=2 * PATIENCE_S)
+        return Finished(process.returncode, out, err)
 
     # -- sockets and files -------------------------------------------------------
 
