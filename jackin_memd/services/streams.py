@@ -182,10 +182,10 @@ class Subscription:
                 place = Place(epoch, row_id)
         self._places[container] = place
         self._feeds[container] = feed
-        if place.row_id < head:
-            self._mark_due(container)
-        elif cursor is None:
+        if place.row_id == head and cursor is None:
             self._tell(lambda id_: _rows(id_, container, place, []))
+        # Also at the head: a row committed since it was read found nobody joined yet.
+        self._mark_due(container)
 
     async def try_join(self, entry: Entry) -> None:
         """`join`; an instance that can't be read ends for this subscription, others go on."""

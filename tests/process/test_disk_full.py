@@ -171,10 +171,6 @@ def test_a_daemon_starts_on_a_full_disk_or_says_why_not(cramped: Daemon, disk: D
     assert get(cramped).state is InstanceState.LOADED
 
 
-@pytest.mark.xfail(
-    reason="SQLite says SQLITE_IOERR_SHMSIZE where it can't grow the -shm file; "
-    "storage.faults reads any such error as STORAGE_FAILED"
-)
 def test_a_database_that_is_opened_on_a_full_disk_is_refused_as_such(
     cramped: Daemon, disk: Disk
 ) -> None:
