@@ -246,13 +246,15 @@ class Connection:
             )
         self._subscription_count += 1
         id_ = f"s{self._subscription_count}"
-        self._subscriptions[id_] = trio.CancelScope()
-        self._run_task(self._run_subscription(id_, run))
+        scope = self._subscriptions[id_] = trio.CancelScope()
+        self._run_task(self._run_subscription(id_, scope, run))
         return id_
 
-    async def _run_subscription(self, id_: str, run: Callable[[str], Awaitable[None]]) -> None:
+    async def _run_subscription(
+        self, id_: str, scope: trio.CancelScope, run: Callable[[str], Awaitable[None]]
+    ) -> None:
         try:
-            with self._subscriptions[id_]:
+            with scope:  # which may be cancelled before this task begins
                 await run(id_)
         finally:
             self._subscriptions.pop(id_, None)

@@ -218,6 +218,8 @@ class Instances:
     def look_around(self) -> Iterable[None]:
         """Notice what was removed under a loaded instance; a step for each one."""
         for entry in self._table.all_serving():
+            if not entry.serving or self._table.get(entry.container) is not entry:
+                continue  # it was unloaded, purged or loaded again between two steps
             failure = instance_files.missing(self._home, entry.container)
             if failure is not None:
                 self._table.fail(entry, failure)

@@ -25,6 +25,12 @@ def refused(finished: Finished, code: ErrorCode) -> str:
     return finished.err
 
 
+def identity(path: Path) -> tuple[int, int, int, int]:
+    """Of what is at the path itself; an inode's number alone may be used again."""
+    found = os.lstat(path)
+    return found.st_ino, found.st_mode, found.st_size, found.st_ctime_ns
+
+
 @proves("daemon-singleton", "daemon-liveness")
 def test_a_second_daemon_says_that_one_runs_and_changes_nothing(daemon: Daemon) -> None:
     err = refused(daemon.command("serve"), ErrorCode.DAEMON_RUNNING)
@@ -46,11 +52,12 @@ def test_what_stands_in_the_lock_file_decides_nothing(stopped: Daemon, pid: byte
 def test_the_sockets_of_a_killed_daemon_are_replaced(daemon: Daemon) -> None:
     daemon.load()
     daemon.kill()
-    stale = daemon.socket.stat().st_ino, daemon.instance_socket().stat().st_ino
+    stale = identity(daemon.socket), identity(daemon.instance_socket())
     daemon.start()
     with daemon.capsule() as capsule:
         record(capsule, "working")
-    assert stale != (daemon.socket.stat().st_ino, daemon.instance_socket().stat().st_ino)
+    assert identity(daemon.socket) != stale[0]
+    assert identity(daemon.instance_socket()) != stale[1]
 
 
 # -- something else at the operator's socket path ----------------------------------------
@@ -95,11 +102,11 @@ def test_what_is_at_the_sockets_path_is_left_alone_with_a_message(
     stopped.load()
     stopped.terminate()
     with plant(stopped.socket):
-        before = os.lstat(stopped.socket)
+        before = identity(stopped.socket)
         for command in ("serve", "start"):
             err = refused(stopped.command(command), ErrorCode.SOCKET_PATH_OCCUPIED)
             assert str(stopped.socket) in err
-        assert os.lstat(stopped.socket) == before
+        assert identity(stopped.socket) == before
         assert left(stopped.home) == []
         assert not stopped.instance_socket().exists()  # nothing of the attempt is left
     shutil.rmtree(stopped.socket) if stopped.socket.is_dir() else stopped.socket.unlink()

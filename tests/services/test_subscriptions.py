@@ -14,7 +14,7 @@ from tests.support.daemon import CONTAINER, OTHER, Daemon, entry, record
 from tests.support.following import Follower
 from tests.support.instances import load, purge, unload
 from tests.support.proves import proves
-from tests.support.raw import Message, Raw, greeted
+from tests.support.raw import Message, Raw, greeted, request
 
 THIRD = "jk-c3d4e5f6-shop-tester"
 
@@ -209,6 +209,22 @@ def test_a_cancelled_subscription_sends_nothing_more(two: Daemon, operator: Raw)
     seen += operator.notifications
     assert {message["params"]["subscription"] for message in seen} == {kept}
     assert two.status().subscriptions == 1
+
+
+@proves("stream-limits")
+def test_a_subscription_may_be_cancelled_in_the_moment_it_begins(
+    two: Daemon, operator: Raw
+) -> None:
+    for number in range(1, 101):
+        subscribe = request("status.subscribe", id_="subscribe")
+        cancel = request("subscription.cancel", b'{"subscription":"s%d"}' % number, "cancel")
+        operator.send_frame(subscribe)
+        while "id" not in operator.read():
+            pass
+        operator.send_frame(cancel)
+        assert operator.read_answer()["result"] == {"cancelled": True}
+    assert operator.call("ping") == {}
+    assert two.status().subscriptions == 0
 
 
 @proves("stream-limits")

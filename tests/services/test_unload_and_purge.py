@@ -241,3 +241,20 @@ def test_in_flight_calls_of_a_capsule_are_answered_before_its_instance_goes(two:
     assert sum("result" in answer for answer in answers) == stored
     words = {code_of(answer) for answer in answers if "error" in answer}
     assert words <= {"INSTANCE_NOT_LOADED", "DAEMON_STOPPING"}
+
+
+def test_looking_around_never_brings_back_what_was_unloaded_or_purged(stopped: Daemon) -> None:
+    """The look takes a turn of the loop for each instance, so others come in between."""
+    stopped.configure(timeouts={"watch_s": 0.001})
+    stopped.start()
+    stopped.load(OTHER, "reviewer")
+    names = [f"jk-{number:08d}-x" for number in range(60)]
+    for name in names:
+        load(stopped, name, role_key="r")
+    for name in names:
+        purge(stopped, name) if name < names[30] else unload(stopped, name)
+    stopped.instance_socket(OTHER).unlink()
+    stopped.wait_for_log("is bound again")  # it has looked at all since
+    assert [name for name in names if stopped.instance_socket(name).exists()] == []
+    assert [name for name in names[:30] if (stopped.home / "sockets" / name).exists()] == []
+    assert stopped.log.count("not served any more") == 0
