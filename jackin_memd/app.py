@@ -74,6 +74,19 @@ def _sole_daemon(home: Home) -> Iterator[HeldLock]:
 
 async def _serve(home: Home, settings: Settings, lock: HeldLock, ready: Callable[[], None]) -> None:
     stop = trio.Event()
+    async with trio.open_nursery() as outer:
+        # Until the very end: a second signal must not kill what is closing its files.
+        outer.start_soon(_stop_on_signal, stop)
+        ended = await _serve_until(stop, home, settings, lock, ready)
+        outer.cancel_scope.cancel()
+    if ended is not None:
+        raise ended  # out here: a nursery would wrap it in a group
+
+
+async def _serve_until(
+    stop: trio.Event, home: Home, settings: Settings, lock: HeldLock, ready: Callable[[], None]
+) -> MemdError | None:
+    """Start, serve, drain and close; returns why it could not start or had to stop."""
     timeouts = settings.timeouts
     ended: MemdError | None = None
     async with (
@@ -92,7 +105,6 @@ async def _serve(home: Home, settings: Settings, lock: HeldLock, ready: Callable
         except MemdError as error:
             ended = error
         else:
-            nursery.start_soon(_stop_on_signal, stop)
             nursery.start_soon(pool.close_idle)
             watch = Watch(instances, lock, door, stop, timeouts.watch_s)
             nursery.start_soon(watch.run)
@@ -100,6 +112,7 @@ async def _serve(home: Home, settings: Settings, lock: HeldLock, ready: Callable
             log.info("serving %s", home.operator_socket)
             ready()
             await stop.wait()
+            watch.end()
             ended = watch.lost
             log.info("stopping: finishing what was accepted")
         with trio.move_on_after(timeouts.drain_s) as drain:
@@ -107,8 +120,7 @@ async def _serve(home: Home, settings: Settings, lock: HeldLock, ready: Callable
         if drain.cancelled_caught:
             log.warning("some connections did not finish in %g s", timeouts.drain_s)
         nursery.cancel_scope.cancel()
-    if ended is not None:
-        raise ended  # out here: a nursery would wrap it in a group
+    return ended
 
 
 def _compose(
@@ -157,19 +169,28 @@ class Watch:
         self._every_s = every_s
         self.lost: MemdError | None = None
         """Why the daemon had to stop."""
+        self._scope = trio.CancelScope()
+
+    def end(self) -> None:
+        """A stopping daemon removes its own socket, which is nobody's fault."""
+        self._scope.cancel()
 
     async def run(self) -> None:
-        while True:
-            await trio.sleep(self._every_s)
-            try:
-                self._check_own()
-            except MemdError as error:
-                log.error("%s", error)  # noqa: TRY400 - a fact, not a fault of ours
-                self.lost = error
-                self._stop.set()
-                return
-            for _ in self._instances.look_around():
-                await trio.lowlevel.checkpoint()
+        with self._scope:
+            while self.lost is None:
+                await trio.sleep(self._every_s)
+                await self._look()
+
+    async def _look(self) -> None:
+        try:
+            self._check_own()
+        except MemdError as error:
+            log.error("%s", error)  # noqa: TRY400 - a fact, not a fault of ours
+            self.lost = error
+            self._stop.set()
+            return
+        for _ in self._instances.look_around():
+            await trio.lowlevel.checkpoint()
 
     def _check_own(self) -> None:
         self._lock.check()

@@ -149,7 +149,9 @@ def _restart(options: argparse.Namespace) -> None:
 def _stop(options: argparse.Namespace) -> None:
     from jackin_memd import control
 
-    pid = control.stop(_home(options))
+    socket = _operator_socket(options)
+    never_used = socket.is_absolute() and not socket.parent.exists()  # and stays so
+    pid = None if never_used else control.stop(_home(options))
     print("no daemon was running" if pid is None else f"jackin-memd stopped: pid {pid}")
 
 

@@ -19,6 +19,7 @@ import msgspec
 import platformdirs
 
 from jackin_mem.blocking import Client
+from jackin_memd.host.config import CONFIG_VARIABLE, config_dir
 from jackin_memd.host.locks import HeldLock
 from jackin_memd.host.paths import Home
 from jackin_memd.wire.errors import ErrorCode, MemdError, from_wire
@@ -118,6 +119,7 @@ def _spawn(home: Home, arguments: list[str]) -> None:
                 pass_fds=(writing,),
                 start_new_session=True,
                 cwd="/",
+                env={**os.environ, CONFIG_VARIABLE: str(config_dir().absolute())},
             )
         os.close(writing)
         writing = -1

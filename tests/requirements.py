@@ -139,7 +139,7 @@ _STORE = _all(
     ("store-readers-not-blocked", "architecture: Rules 3",
      "Readers never wait for the writer."),
     ("store-loop-not-blocked", "architecture: Rules 3",
-     "No work holds the event loop for longer than a few milliseconds."),
+     "No wait for a disk holds the event loop."),
     ("store-wal", "jackin: Concurrency model",
      "WAL is on from the creation of a database."),
     ("store-busy-timeout", "nuzo: Transaction Guarantees",

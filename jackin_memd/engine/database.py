@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 MAX_GROUP = 512
 
 #: Reading connections kept open for each database; more are opened when needed.
-KEPT_READERS = 2
+KEPT_READERS = 1
 
 
 class Database:
@@ -66,7 +66,9 @@ class Database:
         self.last_used = trio.current_time()
         self.epoch: Epoch | None = None
         """Which database was loaded; a file with another one is refused."""
-        self._may_create = False
+        self._loading = False
+        self._last_file: FileIdentity | None = None
+        """What was open before, so that a file exchanged meanwhile is noticed."""
         self._schema = schema
         self._sync = sync
         self._writers = writers
@@ -81,6 +83,8 @@ class Database:
         self._queue: deque[_Queued] = deque()
         self._scheduled = False
         self._reading = 0
+        # One query at a time, so that a busy instance can't take all reader threads.
+        self._turn = trio.Semaphore(1)
 
     # -- event loop side ---------------------------------------------------
 
@@ -107,11 +111,11 @@ class Database:
         """Open what is at the path, creating or migrating as needed, and accept it
         as the database that is meant from now on. Raises MemdError."""
         if not await self._is_open_and_in_place():
-            self._may_create, self.epoch = True, None
+            self._loading = True
             try:
                 await self.write(_Nothing()).wait()
             finally:
-                self._may_create = False
+                self._loading = False
         assert self.epoch is not None
         return self.epoch
 
@@ -139,10 +143,11 @@ class Database:
         try:
             if not self.is_open:
                 await self.write(_Nothing()).wait()  # a reader can't migrate or recover
-            self.last_used = trio.current_time()
-            pending: Pending[T] = Pending()
-            self._reader_threads.submit(lambda: self._run_query(query, pending))
-            return await pending.wait()
+            async with self._turn:
+                self.last_used = trio.current_time()
+                pending: Pending[T] = Pending()
+                self._reader_threads.submit(lambda: self._run_query(query, pending))
+                return await pending.wait()
         except MemdError as error:
             if error.code is ErrorCode.DATABASE_REPLACED:
                 self.write(_Nothing())  # makes the writer notice too, and let go
@@ -225,20 +230,23 @@ class Database:
         if self._connection is None:
             self._owned()
             self._check_folder(self.path.parent)
-            connection = connections.open_writer(self.path, self._sync, create=self._may_create)
+            if self._last_file is not None and not self._loading:
+                self._last_file.check()  # a copy put in its place has the same epoch
+            connection = connections.open_writer(self.path, self._sync, create=self._loading)
             try:
                 self.epoch = prepare(
                     connection,
                     self._schema,
                     what=self.what,
-                    create=self._may_create,
-                    expected=self.epoch,
+                    create=self._loading,
+                    expected=None if self._loading else self.epoch,
                 )
                 self._identity = FileIdentity.of(self.path)
             except BaseException:
                 connection.close()
                 raise
             self._connection = connection
+            self._last_file = self._identity.without_wal()
         return self._connection
 
     def _verify(self) -> None:

@@ -18,7 +18,7 @@ from jackin_memd.storage.schema import Schema
 
 #: Commits that may be at the disk at the same time, each of another database.
 WRITER_THREADS = 4
-READER_THREADS = 2
+READER_THREADS = 4
 
 
 class DatabasePool:

@@ -30,6 +30,10 @@ RECEIVE_BYTES = 64 * 1024
 #: the outbox has it, so this bounds what a peer that does not read can cost.
 ANSWERS = 8
 
+#: What is kept of a frame before hello: room for any hello, and none for a thousand
+#: connections that fill the memory with halves of frames.
+HELLO_BYTES = 64 * 1024
+
 #: For a peer that still sends after it was refused: how long its bytes are read
 #: and thrown away, so that it gets to read why.
 LINGER_S = 1.0
@@ -116,10 +120,14 @@ class Connection:
                 self._take(event)
                 if self._broken:
                     return
+            if not self._greeted and self._peer.buffered_bytes > HELLO_BYTES:
+                self._take(_too_much_before_hello(self._peer))
+                return
 
     async def _wait_until_welcome(self) -> None:
         """A peer that does not read its answers, or has too many open, waits."""
         while self._outbox.full or self.in_flight >= self._settings.limits.requests_in_flight:
+            self._frame_deadline = None  # a frame that is not read now is not late
             if self._outbox.full:
                 await self._outbox.wait_for_room()
             else:
@@ -284,3 +292,13 @@ class Connection:
     async def _wait_for_change(self) -> None:
         self._changed = trio.Event()
         await self._changed.wait()
+
+
+def _too_much_before_hello(peer: Peer) -> Broken:
+    error = MemdError(
+        ErrorCode.FRAME_TOO_LARGE,
+        f"a frame before hello is over {HELLO_BYTES} bytes",
+        hint="call hello first on every connection",
+        details={"limit_bytes": HELLO_BYTES},
+    )
+    return Broken(peer.farewell(error), error)

@@ -61,6 +61,7 @@ class Listening:
         self._nursery = nursery
         self._dispatcher: Dispatcher | None = None
         self._doors: dict[Path, Door] = {}
+        self._closing = False
 
     def dispatch_to(self, dispatcher: Dispatcher) -> None:
         self._dispatcher = dispatcher
@@ -80,6 +81,12 @@ class Listening:
         Raises MemdError (SOCKET_PATH_TOO_LONG, SOCKET_PATH_OCCUPIED, PATH_UNSAFE,
         STORAGE_FAILED).
         """
+        if self._closing:
+            raise MemdError(
+                ErrorCode.DAEMON_STOPPING,
+                "the daemon is stopping and opens no socket",
+                hint="start it again: jackin-memd start",
+            )
         path = self._home.instance_socket(container)
         old = self._doors.get(path)
         if old is not None and old.bound.in_place:
@@ -131,6 +138,7 @@ class Listening:
 
     async def close_all(self) -> None:
         """Accept nothing new, and let every connection finish what it was given."""
+        self._closing = True
         doors, self._doors = list(self._doors.values()), {}
         for door in doors:
             self._shut(door)
@@ -163,7 +171,11 @@ class Listening:
 
     def _welcome(self, connection: socket.socket, door: Door) -> None:
         connection.setblocking(False)
-        refused = self._refusal(connection, door)
+        try:
+            refused = self._refusal(connection, door)
+        except OSError:  # the peer is gone, and with it who it was
+            connection.close()
+            return
         if refused is not None:
             _turn_away(connection, refused)
             return

@@ -1,4 +1,4 @@
-"""instance.*: load, unload, purge; and finding the instance that a call is about."""
+"""instance.*: load, unload, purge, list, get; and serving again after a restart."""
 
 from __future__ import annotations
 
@@ -102,6 +102,7 @@ class Instances:
             known = self._table.get(container)
             identity = self._identify(container, claim, known)
             database = known.database if known else self._database(container)
+            before = database.epoch
             try:
                 entry = await self._prepare(container, identity, database, known)
                 answer = self._describe(entry)
@@ -110,6 +111,9 @@ class Instances:
                 if known is None or not known.serving:
                     await self._take_back(container, database)
                 raise
+            if known is not None and before != entry.registered.database_id:
+                code = ErrorCode.DATABASE_REPLACED.word
+                self._table.tell_gone(known, code, f"another database was loaded for {container}")
             await self._serve(entry)
             return answer
 
@@ -151,6 +155,9 @@ class Instances:
             return msgspec.json.decode(repeated.answer, type=Instance)
         container = self._table.find(params.instance, session.principal).container
         async with self._alone(container):
+            repeated = await self._repeated(key)  # the first call may have ended meanwhile
+            if repeated is not None:
+                return msgspec.json.decode(repeated.answer, type=Instance)
             entry = self._table.find(container, session.principal)
             unloaded = msgspec.structs.replace(entry.registered, loaded=False)
             answer = self._describe(Entry(unloaded, entry.database))
@@ -168,6 +175,9 @@ class Instances:
             return msgspec.json.decode(repeated.answer, type=InstancePurgeResult)
         container = self._table.find(params.instance, session.principal).container
         async with self._alone(container):
+            repeated = await self._repeated(key)  # the first call may have ended meanwhile
+            if repeated is not None:
+                return msgspec.json.decode(repeated.answer, type=InstancePurgeResult)
             entry = self._table.find(container, session.principal)
             entry.failure = _half_purged(container)  # until the last step is done
             await self._stop_serving(entry, "PURGED", f"{container} was purged")

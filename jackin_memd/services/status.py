@@ -43,7 +43,8 @@ class StatusService:
         now = self._clock()
         rows = _new_rows(params, now)
         write = Append(rows)
-        key = request_key("status.record", params, params.idempotency_key, session.principal, now)
+        named = msgspec.structs.replace(params, instance=entry.container)  # however it was named
+        key = request_key("status.record", named, params.idempotency_key, session.principal, now)
         pending = entry.database.write(write if key is None else Keyed(key, write.apply, len(rows)))
 
         def durable(outcome: int | Repeated) -> StatusRecordResult:

@@ -30,6 +30,9 @@ from jackin_memd.wire.streams import (
 )
 from jackin_memd.wire.vocab import Channel, Container
 
+#: After a read that failed for a reason that may pass, such as a disk's.
+RETRY_S = 1.0
+
 Fetch = Callable[[Entry, int, int, int], Awaitable[TablePage]]
 
 
@@ -60,6 +63,10 @@ class Stream:
             )
             self._feeds[entry.container] = feed
         return feed
+
+    def has(self, container: Container, feed: Feed) -> bool:
+        """Whether the feed is still the instance's."""
+        return self._feeds.get(container) is feed
 
     async def _read(self, entry: Entry, place: int, rows: int, size: int) -> TablePage:
         with self._table.watched(entry):
@@ -167,6 +174,10 @@ class Subscription:
         oldest, head = await feed.span()
         if self._feeds.get(container) is feed:  # it has joined, and may have moved on
             return
+        if not (entry.serving and self._stream.has(entry.container, feed)):
+            feed.unfollow(self)  # it went out of service meanwhile
+            self._end(container, ErrorCode.INSTANCE_NOT_LOADED.word, f"{container} is not served")
+            return
         epoch = feed.epoch
         assert epoch is not None
         cursor = self._cursor_of(container)
@@ -241,8 +252,10 @@ class Subscription:
             return
         try:
             page = await feed.after(place.row_id)
-        except MemdError as error:
-            self.leave(container, error.code.word, error.message)
+        except MemdError:
+            if self._feeds.get(container) is feed:  # in service still: the fault may pass
+                self._due[container] = None
+                await trio.sleep(RETRY_S)
             return
         if page is None or self._feeds.get(container) is not feed:
             return

@@ -127,6 +127,10 @@ class FileIdentity(msgspec.Struct, frozen=True):
             raise _replaced(os.fspath(path))
         return cls(os.fspath(path), main, _identity(f"{path}-wal"))
 
+    def without_wal(self) -> FileIdentity:
+        """The main file's, for while the database is closed and has no WAL."""
+        return FileIdentity(self.path, self.main, None)
+
     @property
     def in_place(self) -> bool:
         """Whether the database itself is, whatever became of its WAL."""
@@ -151,8 +155,7 @@ def _identity(path: str) -> tuple[int, int] | None:
 def _replaced(path: str) -> MemdError:
     return MemdError(
         ErrorCode.DATABASE_REPLACED,
-        f"{path} was removed or replaced while the daemon had it open; "
-        "nothing of this call was stored",
+        f"{path} was removed or replaced under the daemon, so this call is not acknowledged",
         hint="if the instance was purged, unload it; else load it again",
     )
 

@@ -107,6 +107,11 @@ class Peer:
         """Whether a frame has begun that is not complete."""
         return self._decoder.mid_frame
 
+    @property
+    def buffered_bytes(self) -> int:
+        """What is kept of a frame that is not complete."""
+        return self._decoder.buffered_bytes
+
     # -- incoming ---------------------------------------------------------
 
     def receive_data(self, data: bytes) -> list[Event]:

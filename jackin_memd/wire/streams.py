@@ -21,6 +21,10 @@ GAP = "stream.gap"
 END = "stream.end"
 
 
+#: Named in one subscription; leaving both lists out follows any number.
+MAX_INSTANCES = 1000
+
+
 class Start(Enum):
     NOW = "now"
     OLDEST = "oldest"
@@ -29,10 +33,18 @@ class Start(Enum):
 class SubscribeParams(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
 ):
-    instances: Annotated[list[InstanceRef], Meta(min_length=1, max_length=1000)] | None = None
+    instances: Annotated[list[InstanceRef], Meta(min_length=1, max_length=MAX_INSTANCES)] | None = (
+        None
+    )
     """Left out: all of the operator's instances, also those loaded later; on a
     capsule channel, its own."""
-    after: dict[str, Annotated[str, Meta(max_length=64)]] | None = None
+    after: (
+        Annotated[
+            dict[InstanceRef, Annotated[str, Meta(max_length=64)]],
+            Meta(max_length=MAX_INSTANCES),
+        ]
+        | None
+    ) = None
     """Container name to the last cursor seen of it: goes on exactly there. An
     instance that is not named starts at its oldest row."""
     start: Start = Start.NOW

@@ -11,6 +11,7 @@ import trio
 import trio.testing
 
 from jackin_memd.engine.database import KEPT_READERS
+from jackin_memd.engine.pool import READER_THREADS
 from jackin_memd.storage import status_log
 from jackin_memd.wire.errors import ErrorCode, MemdError
 from tests.engine.driving import PATIENCE_S, Hold, add, in_trio, loaded, open_files, pooled, words
@@ -138,20 +139,25 @@ async def test_a_database_is_not_idle_while_it_is_read(path: Path) -> None:
         answer.set()
 
 
+def made(path: Path) -> Path:
+    make(path)
+    return path
+
+
 @in_trio
 async def test_a_reader_that_is_late_for_a_close_keeps_no_file_open(path: Path) -> None:
-    make(path.with_name("busy.db"))
+    busy = [path.with_name(f"busy-{number}.db") for number in range(READER_THREADS)]
     async with pooled() as pool, trio.open_nursery() as nursery:
-        database, other = add(pool, path), add(pool, path.with_name("busy.db"))
-        await database.load()
-        await other.load()
-        begun, release = threading.Barrier(3), threading.Event()
+        database, others = add(pool, path), [add(pool, other) for other in map(made, busy)]
+        for each in (database, *others):
+            await each.load()
+        begun, release = threading.Barrier(READER_THREADS + 1), threading.Event()
 
         def occupy(connection: apsw.Connection) -> None:
             begun.wait(PATIENCE_S)
             assert release.wait(PATIENCE_S)
 
-        for _ in range(2):  # as many as there are reader threads
+        for other in others:  # one query of each at a time, so that no thread is left
             nursery.start_soon(other.read, occupy)
         await trio.to_thread.run_sync(begun.wait)
         late: list[list[str]] = []

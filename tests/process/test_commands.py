@@ -61,6 +61,11 @@ def test_stop_ends_it_and_is_content_with_none(idle: Daemon) -> None:
     assert "no daemon was running" in succeeded(idle.command("stop"))
 
 
+def test_a_stop_where_no_daemon_ever_was_creates_nothing(stopped: Daemon) -> None:
+    assert "no daemon was running" in succeeded(stopped.command("stop"))
+    assert not stopped.home.exists()
+
+
 def test_restart_replaces_one_and_starts_where_there_is_none(idle: Daemon) -> None:
     succeeded(idle.command("restart"))
     first = lone_pid(idle)

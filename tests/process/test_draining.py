@@ -185,8 +185,10 @@ def test_a_stop_in_the_middle_of_loads_leaves_each_loaded_or_unknown(daemon: Dae
         daemon.process.send_signal(signal.SIGTERM)
         answers = [first, *operator.read_to_end()]
     assert daemon.wait() == 0
-    answered = [answer["id"] for answer in answers if answer["result"]["state"] == "loaded"]
+    answered = [a["id"] for a in answers if "result" in a and a["result"]["state"] == "loaded"]
     assert answered
+    refused = {a["error"]["data"]["code"] for a in answers if "error" in a}
+    assert refused <= {"DAEMON_STOPPING"}
     daemon.start()
     for number in answered:
         assert get(daemon, names[number]).problem is None
@@ -194,3 +196,17 @@ def test_a_stop_in_the_middle_of_loads_leaves_each_loaded_or_unknown(daemon: Dae
             assert record(capsule, "working").first_id == 1
     daemon.load(OTHER)
     assert daemon.log.count("Traceback") == 0
+
+
+@proves("daemon-stops-cleanly")
+def test_a_stop_in_the_middle_of_loads_leaves_no_socket_behind(daemon: Daemon) -> None:
+    with greeted(daemon.socket) as operator:
+        for number in range(60):
+            params = b'{"container":"jk-%08d-x","role_key":"r"}' % number
+            operator.send_call("instance.load", params, number)
+        operator.read()
+        daemon.process.send_signal(signal.SIGTERM)
+        operator.read_to_end()
+    assert daemon.wait() == 0
+    assert list(daemon.home.glob("sockets/*/memd.sock")) == []
+    assert not daemon.socket.exists()

@@ -11,7 +11,7 @@ from tests.support.instances import write_manifest
 from tests.support.proves import proves
 from tests.support.raw import greeted
 
-SECRET = "hunter2-sk-live-0123456789"
+SAID = "hunter2-sk-live-0123456789"
 
 
 @proves("daemon-secrets-not-logged")
@@ -19,36 +19,36 @@ SECRET = "hunter2-sk-live-0123456789"
 def test_nothing_that_callers_say_reaches_the_log(stopped: Daemon, log_format: str) -> None:
     stopped.configure(timeouts={"watch_s": 0.02})
     stopped.start("--log-level", "debug", "--log-format", log_format)
-    write_manifest(stopped, workspace_label=SECRET)
+    write_manifest(stopped, workspace_label=SAID)
     good = {"new_status": "working"}
-    with greeted(stopped.socket, build=SECRET) as operator:
-        operator.call("instance.load", container=CONTAINER, idempotency_key=SECRET)
+    with greeted(stopped.socket, build=SAID) as operator:
+        operator.call("instance.load", container=CONTAINER, idempotency_key=SAID)
         for entry in (
-            good | {"new_status": SECRET},
-            good | {"metadata": {SECRET: [SECRET]}},
-            good | {"new_status": SECRET + "\0"},
-            good | {SECRET: 1},
-            good | {"metadata": SECRET * 10_000},
-            good | {"occurred_at": SECRET},
+            good | {"new_status": SAID},
+            good | {"metadata": {SAID: [SAID]}},
+            good | {"new_status": SAID + "\0"},
+            good | {SAID: 1},
+            good | {"metadata": SAID * 10_000},
+            good | {"occurred_at": SAID},
         ):
-            params = {"instance": CONTAINER, "entries": [entry], "idempotency_key": SECRET}
+            params = {"instance": CONTAINER, "entries": [entry], "idempotency_key": SAID}
             operator.call_raw("status.record", json.dumps(params).encode())
-        operator.call_raw(SECRET)
-        operator.call_raw("instance.get", json.dumps({"instance": SECRET}).encode())
-        operator.call_raw("status.list", json.dumps({"before": SECRET}).encode())
-        operator.send_frame(SECRET.encode())
+        operator.call_raw(SAID)
+        operator.call_raw("instance.get", json.dumps({"instance": SAID}).encode())
+        operator.call_raw("status.list", json.dumps({"before": SAID}).encode())
+        operator.send_frame(SAID.encode())
         assert operator.read()["error"]["data"]["code"] == "PARSE_ERROR"
-        write_manifest(stopped, agent_runtime=None, workspace_label=SECRET)
+        write_manifest(stopped, agent_runtime=None, workspace_label=SAID)
         operator.refused("instance.load", container=CONTAINER)
-        write_manifest(stopped).write_bytes(b'{"x": "' + SECRET.encode())
+        write_manifest(stopped).write_bytes(b'{"x": "' + SAID.encode())
         operator.refused("instance.load", container=CONTAINER)
         stopped.instance_db().unlink()
-        operator.refused("status.record", instance=CONTAINER, entries=[{"new_status": SECRET}])
+        operator.refused("status.record", instance=CONTAINER, entries=[{"new_status": SAID}])
     stopped.terminate()
     stopped.log.ended()
     assert stopped.log.count("serving") >= 1
     assert stopped.log.count(CONTAINER) >= 1  # that its database is gone
-    assert stopped.log.count(SECRET) == 0
+    assert stopped.log.count(SAID) == 0
 
 
 def test_the_json_log_has_one_object_a_line(stopped: Daemon) -> None:
@@ -59,7 +59,7 @@ def test_the_json_log_has_one_object_a_line(stopped: Daemon) -> None:
         operator.refused("status.record", instance=CONTAINER, entries=[{"new_status": "x"}])
     stopped.terminate()
     stopped.log.ended()
-    lines = [json.loads(line) for line in stopped.log.matching(lambda line: True)]
+    lines = [json.loads(line) for line in stopped.log.matching(bool)]
     assert {"time", "level", "logger", "message"} <= set.intersection(*map(set, lines))
     assert {line["level"] for line in lines} >= {"info", "error"}
 

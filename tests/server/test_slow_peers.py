@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import select
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from time import monotonic
 
@@ -125,6 +126,32 @@ def test_a_subscriber_that_never_reads_costs_little_and_is_closed(shared: Daemon
         assert hung_up(hoarder, PATIENCE_S)
         assert peak_rss(shared) - before < BOUND_BYTES
         assert operator.call("status.record", big).last_id >= 80 * 16
+
+
+@proves("wire-frame-deadline", "wire-back-pressure")
+def test_the_deadline_of_a_frame_rests_while_the_daemon_does_not_read_it(shared: Daemon) -> None:
+    """A large call behind many answers that are read slowly: its sender has to wait."""
+    page = request("status.list", b'{"instance":"%s","limit":16}' % OTHER.encode())
+    large = request("ping", id_="large").ljust(4_000_000)
+    texts = [page] * 40 + [large]
+    with (
+        shared.client() as operator,
+        greeted(shared.socket) as slow,
+        ThreadPoolExecutor(1) as threads,
+    ):
+        operator.call("status.record", StatusRecordParams(entries=BIG_PAGE, instance=OTHER))
+        sending = threads.submit(
+            slow.send, b"".join(len(text).to_bytes(4, "big") + text for text in texts)
+        )
+        began = monotonic()
+        answers = []
+        for _ in texts:
+            assert not hung_up(slow, FRAME_S / 10)
+            answers.append(slow.read())
+        sending.result()
+    assert monotonic() - began > FRAME_S
+    assert sum(answer["id"] == "large" for answer in answers) == 1
+    assert all("result" in answer for answer in answers)
 
 
 @proves("wire-back-pressure")

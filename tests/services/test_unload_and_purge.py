@@ -258,3 +258,21 @@ def test_looking_around_never_brings_back_what_was_unloaded_or_purged(stopped: D
     assert [name for name in names if stopped.instance_socket(name).exists()] == []
     assert [name for name in names[:30] if (stopped.home / "sockets" / name).exists()] == []
     assert stopped.log.count("not served any more") == 0
+
+
+@proves("instance-purge", "instance-problem")
+def test_a_purge_that_cannot_remove_the_file_says_so_and_can_be_run_again(two: Daemon) -> None:
+    unload(two)
+    two.instance_db().unlink()
+    (two.instance_db() / "planted").mkdir(parents=True)
+    with pytest.raises(MemdError) as caught:
+        purge(two)
+    assert caught.value.code is ErrorCode.STORAGE_FAILED
+    assert caught.value.hint is not None
+    assert refused(two, "status.record") in {"INSTANCE_FOLDER_MISSING", "INSTANCE_NOT_LOADED"}
+    with two.capsule(OTHER) as other:
+        assert record(other, "on").first_id == 1
+    (two.instance_db() / "planted").rmdir()
+    two.instance_db().rmdir()
+    purge(two)
+    assert refused(two, "status.record") == "INSTANCE_NOT_FOUND"

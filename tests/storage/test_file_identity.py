@@ -90,7 +90,7 @@ def test_what_happens_to_the_file_is_noticed_and_named(
         identity.check()
     assert noticed.value.code is ErrorCode.DATABASE_REPLACED
     assert str(path) in noticed.value.message
-    assert "nothing of this call was stored" in noticed.value.message
+    assert "this call is not acknowledged" in noticed.value.message
     assert "load it again" in (noticed.value.hint or "")
 
 
