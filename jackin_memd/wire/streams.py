@@ -91,8 +91,8 @@ class GapEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EndEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """`stream.end`: nothing more comes of this instance, or of the whole
-    subscription where `instance` is null."""
+    """`stream.end`: nothing more comes of this instance until it is loaded again; where
+    `instance` is null, of the whole subscription, which this version never sends."""
 
     subscription: str
     instance: str | None
