@@ -217,6 +217,7 @@ def _bounds(schema: dict[str, Any]) -> str:
         ("minimum", "maximum"),
         ("minLength", "maxLength"),
         ("minItems", "maxItems"),
+        ("minProperties", "maxProperties"),
     ):
         if low in schema or high in schema:
             least, most = schema.get(low), schema.get(high)

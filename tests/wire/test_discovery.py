@@ -36,7 +36,8 @@ SCHEMA_WORDS: dict[str, type | tuple[type, ...]] = {
     "title": str, "description": str, "type": str, "properties": dict, "required": list,
     "additionalProperties": (bool, dict), "items": dict, "anyOf": list, "enum": list,
     "const": object, "default": object, "minimum": int, "maximum": int, "minLength": int,
-    "maxLength": int, "minItems": int, "maxItems": int, "pattern": str, "$ref": str,
+    "maxLength": int, "minItems": int, "maxItems": int, "maxProperties": int, "pattern": str,
+    "$ref": str,
     "exclusiveMinimum": int, "exclusiveMaximum": int, "propertyNames": dict,
 }  # fmt: skip
 
