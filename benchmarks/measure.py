@@ -15,10 +15,11 @@ import psutil
 
 #: A measurement starts once others use less than this share of the CPU and a
 #: sync takes less than this multiple of the fastest seen, or after this long:
-#: then it is counted as disturbed.
+#: then it is counted as disturbed. The second bound is for the whole run.
 _CALM_PERCENT = 15.0
 _CALM_SYNC = 1.6
-_CALM_PATIENCE_S = 30.0
+_CALM_PATIENCE_S = 20.0
+_RUN_PATIENCE_S = 600.0
 
 
 class Settings:
@@ -32,6 +33,7 @@ class Settings:
         self.disturbed = 0
         """Of those started: while other programs were using the machine."""
         self._fastest_sync_us = float("inf")
+        self._patience_s = 0.0 if quick else _RUN_PATIENCE_S
 
     def times(self, count: int) -> int:
         """A number of repetitions, less in a quick run."""
@@ -46,11 +48,13 @@ class Settings:
     def wait_for_calm(self) -> None:
         """Before a measurement that others could disturb."""
         self.started += 1
-        deadline = monotonic() + (0 if self.quick else _CALM_PATIENCE_S)
+        began = monotonic()
+        deadline = began + min(_CALM_PATIENCE_S, self._patience_s)
         while not self._is_calm():
             if monotonic() > deadline:
                 self.disturbed += 1
-                return
+                break
+        self._patience_s = max(0.0, self._patience_s - (monotonic() - began))
 
     def _is_calm(self) -> bool:
         busy_percent = psutil.cpu_percent(0.2)
